@@ -161,6 +161,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 	if l.PendingFaults > 0 || n.Holds(l, now) {
 		return bindings.ErrorCodeFaultPending
 	}
+	occupied := l.occupied()
 	if cut := n.CutsAt(l); cut != l.EndedAt { // lease_close does that first
 		was := *l
 		was.EndedAt, l = cut, &was
@@ -175,6 +176,14 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 	last, err := PeriodOf(l.EndedAt-1, p.PeriodSecs) // the period of the last second that was served
 	if err != nil {
 		return err
+	}
+	// Reports speak of addresses: this one is not used again in a period in which it was at work.
+	work, err := PeriodOf(occupied-1, p.PeriodSecs)
+	if err != nil {
+		return err
+	}
+	if now < int64(work+1)*int64(p.PeriodSecs) {
+		return bindings.ErrorCodeTooEarly
 	}
 	reported := l.LastReportPeriod >= last && l.ReportWindow == windowFull
 	if l.Payable() && l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {

@@ -146,7 +146,7 @@ impl Lease {
     }
 
     /// Until when it has had its GPUs, at the latest.
-    fn occupied(&self) -> i64 {
+    pub fn occupied(&self) -> i64 {
         match (self.occupied_until, self.ended_at) {
             (0, 0) => self.funded_until,
             (0, ended_at) => ended_at,

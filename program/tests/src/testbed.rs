@@ -299,6 +299,11 @@ impl Testbed {
         self.set_now(((period + 1) * u64::from(self.params.period_secs)) as i64);
     }
 
+    /// Moves to the first second of the next period.
+    pub fn warp_to_next_period(&mut self) {
+        self.warp_past_period(self.period());
+    }
+
     pub fn exists(&self, at: &Address) -> bool {
         self.svm.get_account(at).is_some_and(|account| account.lamports > 0)
     }

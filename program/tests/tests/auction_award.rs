@@ -211,7 +211,11 @@ impl Sale {
             self.w.ok_all(&receipt, &[]);
             let wallet = self.customer.wallet();
             self.w.ok(ix::lease_end(&self.w, &wallet, lease, 0), &[&self.customer.key]);
-            self.w.ok(ix::lease_close(&self.w, &wallet, lease), &[&self.customer.key]);
+        }
+        self.w.warp_to_next_period();
+        for lease in &leases {
+            let close = ix::lease_close(&self.w, &self.customer.wallet(), lease);
+            self.w.ok(close, &[&self.customer.key]);
         }
         keepers.map(|keeper| self.w.read::<Keeper>(&keeper.keeper()).earned)
     }

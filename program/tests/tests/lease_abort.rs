@@ -191,6 +191,7 @@ fn a_lease_that_paid_ends_the_row() {
     w.warp(100);
     w.settle(&deal, 1, 100);
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    w.warp_to_next_period();
     w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
     assert_eq!(w.read::<Node>(&deal.machine.node).missed, 0);
 }

@@ -104,9 +104,40 @@ fn an_end_within_a_period_waits_for_its_report() {
     w.settle(&deal, 1, 300);
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
     let last = w.period();
+    w.warp_past_period(last);
     w.alter(&deal.lease, |l: &mut Lease| l.last_report_period = last - 1);
     w.refused(close(&w, &deal, &deal.customer), &[&deal.customer.key], MarketError::Unsettled);
     w.alter(&deal.lease, |l: &mut Lease| l.last_report_period = last);
+    w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
+}
+
+#[test]
+fn its_address_stays_taken_until_the_period_in_which_it_was_at_work_is_over() {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    w.warp(601);
+    w.settle(&deal, 1, 601);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let end = w.now() - 1 + 60;
+    for (second, closes) in [(w.now(), false), (end - 1, false), (end, true)] {
+        w.set_now(second);
+        let close = close(&w, &deal, &deal.customer);
+        if closes {
+            w.ok(close, &[&deal.customer.key]);
+        } else {
+            w.refused(close, &[&deal.customer.key], MarketError::TooEarly);
+        }
+    }
+}
+
+#[test]
+fn what_a_conviction_cut_was_at_work_until_its_own_end() {
+    let (mut w, deal) = ended(600);
+    // Its machine was convicted from five minutes on; it ended in the second that runs.
+    let now = w.now();
+    w.alter(&deal.lease, |l: &mut Lease| l.occupied_until = now + 1);
+    w.refused(close(&w, &deal, &deal.customer), &[&deal.customer.key], MarketError::TooEarly);
+    w.warp_to_next_period();
     w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
 }
 

@@ -123,6 +123,7 @@ fn a_lease_that_has_started_goes_on() {
     w.ok(ix::lease_end(&w, &p.customer.wallet(), &p.leases[1], 0), &[&p.customer.key]);
     let settle = ix::receipt(&w, &p.leases[1], &p.machines[1].key, &p.customer.key, 2, 182);
     w.ok_all(&settle, &[]);
+    w.warp_to_next_period();
     w.ok(ix::lease_close(&w, &p.customer.wallet(), &p.leases[1]), &[&p.customer.key]);
     assert!(!w.exists(&p.order));
     let credits: Credits = w.read(&p.customer.credits());

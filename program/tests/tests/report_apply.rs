@@ -588,3 +588,19 @@ fn only_good_periods_make_a_machine_older() {
     w.alter(&machine.node, |n: &mut Node| n.up_secs = u64::MAX);
     assert_eq!(days(&w), 180);
 }
+
+#[test]
+fn a_leaf_about_what_had_the_address_before_counts_for_the_node_alone() {
+    for (after, counts) in [(0, false), (-1, true)] {
+        let (mut w, deal, leaf) = ready();
+        let end = w.now();
+        w.alter(&deal.lease, |l: &mut Lease| l.started_at = end + after);
+        let leaf = LeafData { flags: FLAG_OFFLINE, verified_secs: 0, downtime_secs: 1, up_secs: 0, ..leaf };
+        let proof = only(&mut w, &deal.keeper, leaf);
+        w.warp(10);
+        w.ok(ix::report_apply(&proof), &[]);
+        let lease: Lease = deal.state(&w);
+        assert_eq!((lease.last_report_period == leaf.period, lease.downtime_secs == 1), (counts, counts));
+        assert_eq!(w.read::<Node>(&deal.machine.node).last_report_period, leaf.period);
+    }
+}

@@ -149,6 +149,7 @@ fn a_lease_that_ended_is_repriced_too() {
     // It has served at the price of its award.
     c.w.settle(&c.deal, 1, 30);
     assert_eq!(c.lease().paid, 25_000);
+    c.w.warp_to_next_period();
     let meta = c.w.ok(ix::lease_close(&c.w, &customer.wallet(), &c.deal.lease), &[&customer.key]);
     let event =
         LeaseClosed { lease: c.deal.lease, fee: 3_000, award: 0, released: 0, paid: 25_000, paid_secs: 30 };
@@ -166,6 +167,7 @@ fn an_unjust_award_earns_its_keeper_nothing() {
         }
         let customer = c.deal.customer.again();
         c.end(&customer.wallet(), &[&customer.key]);
+        c.w.warp_to_next_period();
         let meta = c.w.ok(ix::lease_close(&c.w, &customer.wallet(), &c.deal.lease), &[&customer.key]);
         let (fee, award) = (3_000, if unjust { 0 } else { 300 });
         let event = LeaseClosed { lease: c.deal.lease, fee, award, released: 0, paid: 25_000, paid_secs: 30 };

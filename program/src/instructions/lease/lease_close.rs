@@ -7,7 +7,7 @@ use crate::constants::BPS;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseClosed, OrderClosed};
 use crate::math::fees::{bps_of, share};
-use crate::math::periods::period_of;
+use crate::math::periods::{period_end, period_of};
 use crate::math::slashing::harm_in_stake;
 use crate::math::window::CLOSED;
 use crate::records;
@@ -76,7 +76,11 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     );
     // The end is the first second that is not owed: at a boundary the period before it is the last.
     let last_second = lease.ended_at.checked_sub(1).or_overflow()?;
-    let last_period = period_of(last_second, accounts.market.params.period_secs)?;
+    let secs = accounts.market.params.period_secs;
+    let last_period = period_of(last_second, secs)?;
+    // Reports speak of addresses: this one is not used again in a period in which it was at work.
+    let at_work = lease.occupied().checked_sub(1).or_overflow()?;
+    require!(now >= period_end(period_of(at_work, secs)?, secs)?, MarketError::TooEarly);
     // Of a redundant job whose output lost nothing is owed any more.
     let tail_known = !lease.payable()
         || lease.paid_secs == lease.billable_secs(now)

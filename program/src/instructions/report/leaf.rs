@@ -94,7 +94,10 @@ pub fn apply(
     let (mut lease_is_new, mut gone_too_long) = (false, false);
     if let LeafLease::Live(lease) = lease {
         require!(lease.node == leaf.node && lease.started_at != 0, MarketError::InvalidLeaf);
-        if let Some((last, window)) = mark(lease.last_report_period, lease.report_window, leaf.period) {
+        // Of a lease that had this address before it the leaf says nothing that counts here.
+        let same = lease.started_at < period_end(leaf.period, params.period_secs)?;
+        let mark = mark(lease.last_report_period, lease.report_window, leaf.period).filter(|_| same);
+        if let Some((last, window)) = mark {
             lease_is_new = true;
             lease.last_report_period = last;
             lease.report_window = window;

@@ -1,13 +1,15 @@
 //! Attacks that cost others more than they bring.
 
-use gantry_market::constants::AWARD_VIEW_SECS;
+use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE};
 use gantry_market::errors::MarketError;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Node, DECLINED_IMAGE, DECLINED_JOB};
+use gantry_market::state::{Lease, Node, Provider, DECLINED_IMAGE, DECLINED_JOB, LEASE_RUNNING};
+use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::setups::ASK;
 use gantry_market_tests::{ix, pda, Actor, Testbed};
 
 use super::money::{wealth, Usd};
+use super::slashes::bad_leaf;
 use super::{Row, NEW_RULE};
 
 /// Finding A 3 of the attacks on the program: an order of a second whose job every machine declines.
@@ -147,6 +149,9 @@ pub fn one_bond_reprices_sixty_leases() -> Row {
             w.ok_all(&ix::receipt(&w, lease, &machine.key, &customer.key, 1, 60), &[]);
             let by = if proves { honest.wallet() } else { customer.wallet() };
             w.ok(ix::lease_end(&w, &by, lease, 0), &[&honest.key, &customer.key]);
+        }
+        w.warp_to_next_period();
+        for lease in &leases {
             w.ok(ix::lease_close(&w, &customer.wallet(), lease), &[&customer.key]);
         }
         wealth(&w, &all) - before
@@ -158,6 +163,43 @@ pub fn one_bond_reprices_sixty_leases() -> Row {
         instead: "the customer pays",
         before: "+10.260000: what was served and not paid yet cost nothing",
         profit: Usd(play(true) - play(false)),
+        assumption: "",
+    }
+}
+
+/// A customer makes its lease anew at the same address, after the machine was away during the first one.
+pub fn a_leaf_about_an_earlier_lease_fails_the_new_one() -> Row {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    w.warp(90);
+    w.settle(&deal, 1, 90);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let all = [&deal.keeper, &deal.customer];
+    let (before, stake) = (wealth(&w, &all), w.read::<Provider>(&deal.provider.provider()).stake);
+    let (period, close) = (w.period(), ix::lease_close(&w, &deal.customer.wallet(), &deal.lease));
+    // In the same period its address stays taken.
+    w.refused(close.clone(), &[&deal.customer.key], MarketError::TooEarly);
+    w.warp_past_period(period);
+    w.ok(close, &[&deal.customer.key]);
+    let order = w.order(&deal.customer, ix::order_args(1));
+    let lease = w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
+    assert_eq!(lease, deal.lease);
+    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&deal.machine.key]);
+    let leaf = bad_leaf(&w, deal.machine.node, lease, period, FLAG_OFFLINE);
+    let proof = w.finalise(&deal.keeper, &[LeafData { downtime_secs: 50, ..leaf }]).remove(0);
+    let open = ix::fault_open(&w, &deal.keeper.wallet(), &proof);
+    w.refused(open, &[&deal.keeper.key], MarketError::NoFault);
+    w.ok(ix::report_apply(&proof), &[]);
+    let new: Lease = w.read(&lease);
+    assert_eq!((new.status, new.downtime_secs, new.pending_faults), (LEASE_RUNNING, 0, 0));
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, stake);
+    Row {
+        source: "P 16",
+        attack: "A customer whose machine was away closes the lease and makes it anew at the same address, and its keeper \
+                 applies the report about the first one to the second",
+        instead: "nothing",
+        before: "the new lease failed, and 0.5 of stake was slashed",
+        profit: Usd(wealth(&w, &all) - before),
         assumption: "",
     }
 }

@@ -73,6 +73,7 @@ played! {
         griefing::a_decoy_declines_all_that_it_is_awarded,
         griefing::a_decoy_never_starts_and_keepers_must_not_pass_it_over,
         griefing::one_bond_reprices_sixty_leases,
+        griefing::a_leaf_about_an_earlier_lease_fails_the_new_one,
         bonds::a_keeper_carries_its_bond_out_through_its_customer,
         bonds::a_bond_leaves_through_many_finders_and_two_kinds_of_proof,
         bonds::an_own_dear_node_is_favoured,

@@ -22,7 +22,7 @@ func nodesView(count int) *view.View {
 	}
 	for i := range count {
 		n := &market.Node{Meta: market.Meta{Address: solana.PublicKey(sha256.Sum256(binary.LittleEndian.AppendUint64(nil, uint64(i))))}}
-		n.Status, n.Price, n.UptimeBps = uint8(market.NodeActive), 1_000_000+uint64(i*7919%3_000_000), 9_900
+		n.Status, n.Price, n.UptimeBps, n.ChecksTotal = uint8(market.NodeActive), 1_000_000+uint64(i*7919%3_000_000), 9_900, 1
 		n.Spec = market.NodeSpec{Model: uint16(i%2 + 1), Gpus: 8, VramMib: 81_920, Region: market.Text16([]string{"us-west-2", "us-east-1", "eu-central-1"}[i%3])}
 		v.Put(n.Address, n)
 	}
@@ -85,9 +85,7 @@ func TestStatistics(t *testing.T) {
 		v.Put(n.Address, &n)
 	}
 	for i := range nodes {
-		changed(i, func(n *market.Node) {
-			n.Price, n.UptimeBps, n.ChecksTotal, n.Spec.Model = uint64(i+1)*1_000_000, uint16(9_000+i), 1, 1
-		})
+		changed(i, func(n *market.Node) { n.Price, n.UptimeBps = uint64(i+1)*1_000_000, uint16(9_000+i); n.Spec.Model = 1 })
 	}
 	changed(0, func(n *market.Node) { n.GpuMask, n.Price, n.Spec.Model = 0xff, 1_000_000, 1 })
 	changed(3, func(n *market.Node) { n.GpuMask, n.Status, n.Spec.Model = 1, uint8(market.NodeDraining), 1 })
@@ -96,6 +94,8 @@ func TestStatistics(t *testing.T) {
 	require.Len(t, s.Models, 1)
 	require.Equal(t, "2.00", s.Models[0].Lowest, "the cheapest has no free GPU")
 	require.Equal(t, "2.00", s.Models[0].Median)
+	changed(1, func(n *market.Node) { n.UptimeBps, n.ChecksTotal = 10_000, 0 })
+	require.Equal(t, "90.02", rank(v, 1000).stats.Total.Uptime, "a node without checks has no uptime")
 	require.Equal(t, "0.00", rank(view.New(view.Options{}), 1000).stats.Total.Utilisation)
 }
 

@@ -117,6 +117,14 @@ func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
 	if err := c.resume(ctx); err != nil {
 		return market.Node{}, err
 	}
+	node, err := c.retire(ctx)
+	if market.Is(err, market.CodeWrongNodeStatus) { // it was convicted after it was read
+		node, err = c.retire(ctx)
+	}
+	return node, err
+}
+
+func (c *Commands) retire(ctx context.Context) (market.Node, error) {
 	node, err := c.node(ctx)
 	if err != nil {
 		return node, err
@@ -125,11 +133,11 @@ func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
 		c.progress("node %s is retired already", node.Address)
 		return node, nil
 	}
-	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: c.o.Wallet, Node: node})
+	instructions, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: c.o.Wallet, Node: node})
 	if err != nil {
 		return node, err
 	}
-	sig, err := c.submit(ctx, "node_retire", c.o.Wallet, instruction)
+	sig, err := c.submit(ctx, "node_retire", c.o.Wallet, instructions...)
 	if err != nil {
 		return node, err
 	}

@@ -44,8 +44,11 @@ func (d *Desk) RetireNode(n *market.Node) (Action, error) {
 	if n.LiveLeases > 0 {
 		return Action{}, service.Refused(fmt.Sprintf("node %s serves %s", n.Address, service.Plural(int(n.LiveLeases), "lease")), "drain it first with: gantry node update "+n.Address.String()+" --status draining")
 	}
-	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: d.Key, Node: *n})
-	return NewAction("node_retire", n.Address, "is retired; close it after the cool-down of its stake", instruction, err)
+	instructions, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: d.Key, Node: *n})
+	if err != nil {
+		return Action{}, err
+	}
+	return Action{Kind: "node_retire", Of: n.Address, Did: "is retired; close it after the cool-down of its stake", Instructions: instructions}, nil
 }
 
 // CloseNode closes a retired node, with its claims of GPUs.

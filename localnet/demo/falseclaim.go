@@ -38,11 +38,11 @@ func (d *demo) falseClaim(ctx context.Context) error {
 	if err := d.printProof(ctx, step, fault); err != nil {
 		return err
 	}
-	close(d.unneeded[falseH100])
 	slash, err := d.slashed(ctx, step, fault)
 	if err != nil {
 		return err
 	}
+	close(d.unneeded[falseH100])
 	// No customer was harmed: all of it is burned, half of it at once.
 	equal(d.expect, slash.Finder, 0, "what a report finds has no finder")
 	provider, _ := d.view.ProviderOf(node.Owner.Address())

@@ -63,9 +63,9 @@ func TestGuarantees(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.Try("node_update", []solana.PrivateKey{nodeKey}, instruction)
 	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
-	instruction, err = ix.NodeRetire(ix.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
+	retire, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: provider.PublicKey(), Node: shaky})
 	require.NoError(t, err)
-	_, err = w.Try("node_retire", byProvider, instruction)
+	_, err = w.Try("node_retire", byProvider, retire...)
 	require.ErrorIs(t, err, bindings.ErrorCodeGuaranteeRunning)
 
 	// Keepers see the first whole period.

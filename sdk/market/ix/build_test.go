@@ -60,3 +60,17 @@ func TestArgumentsThatCannotBeBuilt(t *testing.T) {
 	_, err = LeaseSettleReceipt(LeaseSettleReceiptArgs{Lease: lease, Receipt: market.LeaseReceipt(lease, 1, 1)})
 	require.ErrorIs(t, err, ErrInstruction)
 }
+
+func TestAConvictedNodeIsMendedBeforeItRetires(t *testing.T) {
+	n := market.Node{Meta: market.Meta{Address: solana.PublicKey{1}}}
+	n.Price = 1_310_000
+	for convicted, want := range []int{1, 2} {
+		n.Convicted = uint8(convicted)
+		got, err := NodeRetire(NodeRetireArgs{Wallet: solana.PublicKey{2}, Node: n})
+		require.NoError(t, err)
+		require.Len(t, got, want)
+		data, err := got[want-1].Data()
+		require.NoError(t, err)
+		require.Equal(t, bindings.Instruction_NodeRetire[:], data[:8])
+	}
+}

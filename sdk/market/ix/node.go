@@ -134,10 +134,16 @@ type NodeRetireArgs struct {
 	Node   market.Node
 }
 
-// NodeRetire marks the node; it is closed later.
-func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
+// NodeRetire returns the instructions that mark the node; it is closed later. A machine that was convicted is mended first: that
+// ends the cause of its faults.
+func NodeRetire(a NodeRetireArgs) ([]solana.Instruction, error) {
 	ix, err := bindings.NewNodeRetireInstruction(a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err)
+	retire, err := finish(ix, err)
+	if err != nil || a.Node.Convicted == 0 {
+		return []solana.Instruction{retire}, err
+	}
+	mend, err := NodeUpdate(NodeUpdateArgs{Authority: a.Wallet, Node: a.Node, Price: a.Node.Ask(), Status: market.NodeDraining})
+	return []solana.Instruction{mend, retire}, err
 }
 
 // NodeCloseArgs close a retired machine.

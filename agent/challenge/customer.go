@@ -18,7 +18,7 @@ import (
 )
 
 // A TPM needs a second for a step, some need ten. So customers have at most half of its time, one after the other, and
-// each lease as many steps as asking twice takes, then a few each minute. A keeper waits for one step of a customer's at
+// each lease as many steps as asking three times takes, then six each minute. A keeper waits for one step of a customer's at
 // most.
 const (
 	customerEvery = 10 * time.Second // between steps of one lease, when its burst is used up

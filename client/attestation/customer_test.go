@@ -72,7 +72,7 @@ func (r *rack) chip(name string, maker int, kernel string) *device.Device {
 	return device.New(device.Options{Path: chip.Socket(), LogPath: os.DevNull})
 }
 
-// document trusts the first maker's TPMs in machines that have started a kernel.
+// document trusts the first maker's TPMs, of which one was started, in machines that have started a kernel.
 func (r *rack) document(kernel string) Document {
 	r.t.Helper()
 	maker, err := r.makers[0].Issuer()
@@ -175,8 +175,9 @@ func (m *machine) proves() Proof {
 
 func TestAMachineProvesItself(t *testing.T) {
 	r := newRack(t)
+	chip := r.chip("1", 0, "kernel")
 	d := r.document("kernel")
-	m := newMachine(t, d, r.chip("1", 0, "kernel"))
+	m := newMachine(t, d, chip)
 	p := m.proves()
 	require.NoError(t, p.Err())
 	require.NoError(t, p.Failure())
@@ -207,8 +208,8 @@ func TestAMachineProvesItself(t *testing.T) {
 // Whoever answers in place of the machine, or with what was not made for this question, is refused, and says why.
 func TestAnswersOfOthersAreRefused(t *testing.T) {
 	r := newRack(t)
-	d := r.document("kernel")
 	good, wrong, stranger, twin := r.chip("1", 0, "kernel"), r.chip("2", 0, "another kernel"), r.chip("3", 1, "kernel"), r.chip("4", 0, "kernel")
+	d := r.document("kernel")
 	old := newMachine(t, d, good)
 	old.proves()
 	replayed := old.evidence(t.Context(), old.asked[0])

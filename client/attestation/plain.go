@@ -57,7 +57,6 @@ var said = map[[2]string]words{
 	{attest.KindNVGPU.String(), nvgpu.CheckNonce}:        {"The GPU answered this question.", "The GPU's report answers another question."},
 	{attest.KindNVGPU.String(), nvgpu.CheckMeasurements}: {"The GPU runs the firmware that NVIDIA published.", "The GPU does not run the firmware that NVIDIA published."},
 	{attest.KindNVGPU.String(), nvgpu.CheckMode}:         {"The GPU is in confidential mode.", "The GPU is not in confidential mode."},
-
 }
 
 // limits are what no check of a kind of evidence can show.

@@ -107,6 +107,10 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
+	d.jobs.Lock()
+	_, before := d.sealers[l.Address]
+	delete(d.sealers, l.Address) // nothing is sent until it has proved itself anew
+	d.jobs.Unlock()
 	actx, cancel := context.WithTimeout(ctx, measureTime(&d.mk.Params))
 	defer cancel()
 	stop := d.b.waiting(Wait{For: WaitProof, Order: d.order})
@@ -134,7 +138,11 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 	}
 	d.b.tell(Attested{Lease: l, Attestation: proof.Summary})
 	if why := proof.Err(); why != nil {
-		return d.end(ctx, l, &badMachine{l, "got nothing of the job", why})
+		bad := &badMachine{l, "got nothing of the job", why}
+		if before || l.State() != market.LeaseAwarded {
+			bad.what = "gets nothing more of the job"
+		}
+		return d.end(ctx, l, bad)
 	}
 	d.jobs.Lock()
 	defer d.jobs.Unlock()

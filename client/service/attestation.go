@@ -9,14 +9,14 @@ import (
 const (
 	// AttestationPassed: the machine has proved what the policy asks for, and got the job.
 	AttestationPassed = "passed"
-	// AttestationRefused: it has not. Nothing was sent to it, and its lease was to be ended.
+	// AttestationRefused: it has not. From then on nothing was sent to it, and its lease was to be ended.
 	AttestationRefused = "refused"
 )
 
 // Attestation is what the machine of a lease has proved to its customer before it got the job, for a customer who has
 // asked for that with the order. The texts are for people.
 type Attestation struct {
-	State      string   `json:"state" enum:"passed,refused" doc:"passed: the machine has proved what the policy asks for, and got the job. refused: it has not; nothing of the job was sent, and the lease is ended"`
+	State      string   `json:"state" enum:"passed,refused" doc:"passed: the machine has proved what the policy asks for, and got the job. refused: it has not; from then on nothing of the job was sent, and the lease is ended"`
 	At         int64    `json:"at" doc:"When, unix seconds"`
 	Why        string   `json:"why,omitempty" doc:"Why the machine was refused"`
 	Policy     string   `json:"policy" doc:"Name of the customer's policy"`

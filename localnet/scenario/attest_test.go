@@ -179,8 +179,7 @@ func TestMachinesProveThemselvesBeforeTheyGetTheJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, refusedByMarket, strict.Code, strict.Stderr)
 	require.Contains(t, strict.Stdout, "What the machine started with (firmware, kernel or command line) is not what the policy accepts.")
-	why := ok(t, n, customer, "why", lease).Stdout
-	require.Contains(t, why, `its machine passed the policy "the right kernel"`)
+	require.Equal(t, service.AttestationPassed, provenOf(t, n, lease).State)
 	ok(t, n, customer, "stop", lease)
 
 	// The one that replays has shown an honest quote before.
@@ -206,11 +205,21 @@ func TestMachinesProveThemselvesBeforeTheyGetTheJob(t *testing.T) {
 		require.NotContains(t, out.Stdout, "it has")
 		require.False(t, hasSeen(t, n, one.machine.Name, secret), "the secret is on %s", one.machine.Name)
 		endedByCustomer(t, n, solana.MustPublicKeyFromBase58(found[1]))
-		why := ok(t, n, customer, "why", found[1]).Stdout
-		require.Contains(t, why, "its machine REFUSED by the policy")
-		require.Contains(t, why, one.why)
+		read := provenOf(t, n, found[1])
+		require.Equal(t, service.AttestationRefused, read.State)
+		require.Contains(t, read.Why, one.why)
 	}
 	served(t, n, c, file)
+}
+
+// provenOf is what gantry why says that the machine of a lease has proved.
+func provenOf(t *testing.T, n *network.Network, lease string) *service.Attestation {
+	t.Helper()
+	var why service.Why
+	require.NoError(t, json.Unmarshal([]byte(ok(t, n, n.Keys.Customers[0], "why", lease).Stdout), &why))
+	require.NotNil(t, why.Attestation)
+	require.Equal(t, "the right kernel", why.Attestation.Policy)
+	return why.Attestation
 }
 
 // served has a server do the same: its orders carry the policy, and its leases say what was proved.

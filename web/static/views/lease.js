@@ -24,7 +24,7 @@ const inspections = {
 
 // proof is what the machine has proved before it got the job, and what was not covered.
 const proof = (a) => a && [el('h2', {}, 'What the machine proved'),
-  el('p', { role: 'status' }, a.state === 'passed' ? `It passed your policy “${a.policy}” on ${when(a.at)}, before it got the job.` : `It was refused by your policy “${a.policy}” on ${when(a.at)}, and nothing was sent to it: ${a.why}`),
+  el('p', { role: 'status' }, a.state === 'passed' ? `It passed your policy “${a.policy}” on ${when(a.at)}, before it got the job.` : `It was refused by your policy “${a.policy}” on ${when(a.at)}, and from then on nothing was sent to it: ${a.why}`),
   describe(['Verified', sentences(a.verified)], ['Failed', sentences(a.failed)], ['Not covered', sentences(a.notCovered)], ['Evidence', code(a.evidenceHash)])];
 
 const sentences = (list) => list.length > 0 && el('ul', {}, ...list.map((text) => el('li', {}, text)));

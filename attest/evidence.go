@@ -24,11 +24,13 @@ const (
 	KindTDX Kind = 5
 	// KindGuest is a key that a process in a confidential machine made and keeps to itself, and its signature.
 	KindGuest Kind = 6
+	// KindSeal is a key that the machine made for one lease, for what its customer seals to it.
+	KindSeal Kind = 7
 )
 
 var kindNames = map[Kind]string{
 	KindInventory: "inventory", KindNVGPU: "NVIDIA GPU report", KindTPM: "TPM quote", KindSNP: "SEV-SNP report", KindTDX: "TDX quote",
-	KindGuest: "guest key",
+	KindGuest: "guest key", KindSeal: "lease key",
 }
 
 func (k Kind) String() string {

@@ -1,9 +1,9 @@
 // Package challenge answers keepers' challenges: is the node up and how are its leases, what does it have, and what
 // evidence does it have. How its GPUs are measured is in package measure.
 //
-// Only keepers that are registered on chain are answered. Evidence is collected by one worker, one after the other
-// in the order of the challenges, at most one waiting for each keeper. Keepers that ask at the same time are all
-// served, and none can take another's place.
+// Only keepers that are registered on chain are answered, and customers who want evidence for a lease of theirs. Evidence
+// is collected by one worker, one after the other in the order of the challenges, at most one waiting for each keeper, and
+// one for all customers. Keepers that ask at the same time are all served, and none can take another's place.
 package challenge
 
 import (
@@ -27,7 +27,7 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
-// Options of New. All but Evidence, TPM, Guest, Genesis and Now are required.
+// Options of New. All but Evidence, TPM, Guest, Genesis, Tenant and Now are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -40,9 +40,12 @@ type Options struct {
 	Busy func() bool
 	// Inventory reads what the node has now.
 	Inventory func(context.Context) (messages.Inventory, error)
-	// Evidence collects an encoded bundle for a challenge, with a keeper's statement about the TPM if there is one; nil
+	// Evidence collects an encoded bundle for a challenge, with a keeper's statement about the TPM if there is one, and with more; nil
 	// means that this node shows none.
-	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte) ([]byte, error)
+	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte, more ...attest.Evidence) ([]byte, error)
+	// Tenant is the digest of the job that was ordered, for a key of a live lease's customer; nil where customers are not answered. Error:
+	// *RefusedError when it is not.
+	Tenant func(ctx context.Context, key, lease solana.PublicKey) (job [32]byte, err error)
 	// TPM is the machine's, nil without one.
 	TPM TPM
 	// Guest is this process's own key, which the evidence shows; nil where it shows none.
@@ -62,6 +65,7 @@ type Server struct {
 	since         time.Time
 	gpuQueue      *queue // of what computes on the GPUs
 	evidenceQueue *queue
+	customers     *customers
 	count         counts
 }
 
@@ -74,7 +78,7 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{o: o, since: o.Now(), gpuQueue: newQueue(), evidenceQueue: newQueue()}, nil
+	return &Server{o: o, since: o.Now(), gpuQueue: newQueue(), evidenceQueue: newQueue(), customers: newCustomers()}, nil
 }
 
 // Run collects evidence, and runs what takes turns on the GPUs, until ctx ends.

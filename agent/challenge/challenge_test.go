@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -26,6 +27,7 @@ type fixture struct {
 	key     solana.PrivateKey
 	keepers []solana.PrivateKey
 	busy    atomic.Bool
+	named   []attest.Evidence // what customers were shown besides
 }
 
 func newFixture(t *testing.T, keepers int) *fixture {

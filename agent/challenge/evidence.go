@@ -25,7 +25,10 @@ type TPM interface {
 	Activate(ctx context.Context, credential tpm.Credential) ([]byte, error)
 }
 
-// answerTPM shows a keeper that the attestation key lives in this machine's TPM.
+// noTPM is what a machine without one says.
+const noTPM = "this machine has no TPM"
+
+// answerTPM shows a keeper or a customer that the attestation key lives in this machine's TPM.
 func (s *Server) answerTPM(ctx context.Context, from solana.PublicKey, step *messages.TPMStep) (*messages.TPMAnswer, string) {
 	if s.o.TPM == nil {
 		return nil, "this node shows no TPM"
@@ -45,11 +48,11 @@ func (s *Server) answerTPM(ctx context.Context, from solana.PublicKey, step *mes
 	case err == nil:
 		return out, ""
 	case errors.Is(err, attest.ErrAbsent):
-		return nil, "this machine has no TPM"
+		return nil, noTPM
 	case errors.Is(err, errQueued):
 		return nil, err.Error()
 	}
-	s.o.Log.Warn().Err(err).Str("keeper", from.String()).Msg("TPM enrolment failed")
+	s.o.Log.Warn().Err(err).Str("from", from.String()).Msg("TPM enrolment failed")
 	return nil, "the TPM does not answer"
 }
 

@@ -22,7 +22,7 @@ func TestEvidence(t *testing.T) {
 	f.o.Now = func() time.Time { return now }
 	var asked attest.Challenge
 	var fails, most, running atomic.Int32
-	f.o.Evidence = func(_ context.Context, c attest.Challenge, _ []byte) ([]byte, error) {
+	f.o.Evidence = func(_ context.Context, c attest.Challenge, _ []byte, _ ...attest.Evidence) ([]byte, error) {
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}

@@ -20,6 +20,10 @@ type Simulation struct {
 	LostFile string
 	// UsedFile has the number of a process that computes on all simulated GPUs, while the file exists.
 	UsedFile string
+	// TPM is the unix socket of a software TPM that stands for the machine's.
+	TPM string
+	// ReplayedQuote shows the TPM's first quote again and again.
+	ReplayedQuote bool
 	// KernelLog is read for faults of simulated GPUs.
 	KernelLog string
 }

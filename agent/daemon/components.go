@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,9 +128,9 @@ func (a *Agent) assemble(node market.Node) error {
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.claim,
-		Signer:       a.key, Genesis: a.genesis, Now: a.clock.Now,
+		Signer:       a.key, Genesis: a.genesis, Now: a.clock.Now, Tenant: a.tenant,
 	}
-	t := evidence.NewTPM(a.machine.Inventory)
+	t := a.simulation().tpm(evidence.NewTPM(a.machine.Inventory))
 	if t != nil {
 		o.TPM = t
 	}
@@ -155,6 +156,17 @@ func (a *Agent) assemble(node market.Node) error {
 func (a *Agent) mayChallenge(key solana.PublicKey) bool {
 	g := a.guests.Load()
 	return g != nil && g.challenges(key)
+}
+
+// tenant is the digest of the job of a live lease, for a key of its customer. Error: *challenge.RefusedError for others.
+func (a *Agent) tenant(ctx context.Context, key, of solana.PublicKey) ([32]byte, error) {
+	a.challenges.Forget(a.leases.Held)
+	digest, err := a.leases.Ordered(ctx, key, of)
+	var refused *lease.RefusedError
+	if errors.As(err, &refused) {
+		err = &challenge.RefusedError{Why: refused.Why}
+	}
+	return digest, err
 }
 
 // checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would detect

@@ -6,24 +6,28 @@ import (
 
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
 )
 
-// evidenceCollector returns what collects a bundle for a keeper's challenge. The challenge server calls it once at a
-// time.
+// collector collects a bundle for a challenge, with a keeper's statement about the TPM if there is one, and with more.
+type collector func(context.Context, attest.Challenge, []byte, ...attest.Evidence) (*bundle.Bundle, error)
+
+// evidenceCollector returns what collects a bundle for a challenge. The challenge server calls it once at a time.
 func (a *Agent) evidenceCollector(
 	t *evidence.MachineTPM,
-) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
+) (func(context.Context, attest.Challenge, []byte, ...attest.Evidence) ([]byte, error), error) {
+	key := ed25519.PrivateKey(a.key)
 	c, err := evidence.New(evidence.Options{
-		Sources: evidence.Standard(a.machine.Inventory, a.machine, t), Key: ed25519.PrivateKey(a.key), Guest: a.guest, Now: a.clock.Now,
+		Sources: evidence.Standard(a.machine.Inventory, a.machine, t), Key: key, Guest: a.guest, Now: a.clock.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, challenge attest.Challenge, statement []byte) ([]byte, error) {
+	collect := a.simulation().replays(key, func(ctx context.Context, challenge attest.Challenge, statement []byte, more ...attest.Evidence) (*bundle.Bundle, error) {
 		if t != nil {
 			t.Statement = statement
 		}
-		b, findings, err := c.Collect(ctx, challenge)
+		b, findings, err := c.Collect(ctx, challenge, more...)
 		if err != nil {
 			return nil, err
 		}
@@ -31,6 +35,13 @@ func (a *Agent) evidenceCollector(
 			if f.State == evidence.Failed {
 				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("the machine cannot collect evidence that it should have")
 			}
+		}
+		return b, nil
+	})
+	return func(ctx context.Context, challenge attest.Challenge, statement []byte, more ...attest.Evidence) ([]byte, error) {
+		b, err := collect(ctx, challenge, statement, more...)
+		if err != nil {
+			return nil, err
 		}
 		return b.Encode()
 	}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -36,6 +37,11 @@ var (
 	receiptProtocol = customerProtocol(messages.ReceiptSigned)
 	revokeProtocol  = customerProtocol(messages.Revoke)
 	suspendProtocol = customerProtocol(messages.Suspend)
+	// A TPM is slow: the server has customers take turns, and a call waits for its turn.
+	attestProtocol = p2p.Protocol{
+		ID: messages.LeaseAttest, MaxRequest: 16 << 10, MaxResponse: messages.MaxMessage, Timeout: time.Minute,
+		Rate: 2, Burst: 12, Concurrent: 16, PerPeer: 2,
+	}
 	// A gateway is a stranger until it has shown a customer's grant.
 	guestProtocol = p2p.Protocol{
 		ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
@@ -67,6 +73,7 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	}
 	p2p.Handle(n, challenges, h.challenge)
 	deploy := customers(deployProtocol)
+	deploy.MaxRequest = messages.MaxDeploy
 	deploy.Grace = 3 * time.Second // the customer may see its order before this node does
 	p2p.Handle(n, deploy, h.deploy)
 	p2p.Handle(n, customers(statusProtocol), h.status)
@@ -84,6 +91,9 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	guest.First = h.leases.Welcome
 	p2p.HandleConn(n, guest, h.guest)
 	p2p.Handle(n, customers(revokeProtocol), h.revoke)
+	attest := attestProtocol
+	attest.May, attest.First, attest.Grace = g.leases, g.leases, 3*time.Second
+	p2p.Handle(n, attest, h.attest)
 	suspend := suspendProtocol
 	suspend.May, suspend.First = g.leases, g.leases
 	p2p.Handle(n, suspend, h.suspend)
@@ -101,6 +111,16 @@ func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req mes
 	return resp, err
 }
 
+// attest proves this machine to a customer of its lease.
+func (h *handlers) attest(ctx context.Context, from solana.PublicKey, req messages.AttestRequest) (messages.AttestAnswer, error) {
+	answer, err := h.challenges.Attest(ctx, from, req)
+	var refused *challenge.RefusedError
+	if errors.As(err, &refused) {
+		return answer, p2p.Refuse(p2p.CodeRefused, "%s", printable.Text(refused.Why))
+	}
+	return answer, err
+}
+
 // refusal separates a refusal, which the caller may read, from an error of the node, which it may not.
 func (h *handlers) refusal(err error) (string, error) {
 	var refused *lease.RefusedError
@@ -114,11 +134,41 @@ func (h *handlers) refusal(err error) (string, error) {
 }
 
 func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req messages.DeployRequest) (messages.LeaseAnswer, error) {
+	if len(req.Sealed) > 0 {
+		opened, why := h.opened(req)
+		if why != "" {
+			return messages.LeaseAnswer{Version: messages.Version, Status: messages.LeaseStatus{Lease: req.Lease, State: messages.LeaseWaiting}, Refused: why}, nil
+		}
+		req = opened
+	}
 	st, err := h.leases.Deploy(ctx, from, req)
 	var refused *lease.RefusedError
 	unknown := errors.As(err, &refused) && refused.Unknown
 	why, err := h.refusal(err)
 	return messages.LeaseAnswer{Version: messages.Version, Status: st, Refused: why, Unknown: unknown}, err
+}
+
+// opened is the request that was sealed to a key of its lease, or why there is none.
+func (h *handlers) opened(req messages.DeployRequest) (inner messages.DeployRequest, why string) {
+	if len(req.SealedTo) != 32 {
+		return inner, "the job is sealed to no key"
+	}
+	plain, err := h.challenges.Open(req.Lease, [32]byte(req.SealedTo), req.Sealed)
+	switch {
+	case errors.Is(err, challenge.ErrNoKey):
+		return inner, messages.SealLost
+	case errors.Is(err, seal.ErrUsed):
+		return inner, messages.SealUsed
+	case err != nil:
+		return inner, "the job cannot be opened: " + printable.Text(err.Error())
+	}
+	if err = p2p.Decode(plain, &inner); err == nil {
+		err = messages.Check(inner)
+	}
+	if err != nil || inner.Lease != req.Lease || len(inner.Sealed) > 0 {
+		return inner, "what was sealed is no job for this lease"
+	}
+	return inner, ""
 }
 
 func (h *handlers) status(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.LeaseAnswer, error) {

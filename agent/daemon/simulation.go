@@ -2,16 +2,22 @@ package daemon
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/processor"
+	"github.com/gantry-market/gantry/attest/tpm/device"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
@@ -30,7 +36,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 	s := a.cfg.Simulation
 	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", s.SlowFactor).
 		Str("silence_file", s.SilenceFile).Str("lost_gpu_file", s.LostFile).Str("used_gpu_file", s.UsedFile).Str("kernel_log", s.KernelLog).
-		Bool("wrong_work", s.WrongWork).Bool("unopened", s.Unopened).Dur("clock_ahead", s.ClockAhead).Msg("SIMULATION: this node is not what it seems")
+		Str("tpm", s.TPM).Bool("replayed_quote", s.ReplayedQuote).Bool("wrong_work", s.WrongWork).Bool("unopened", s.Unopened).Dur("clock_ahead", s.ClockAhead).Msg("SIMULATION: this node is not what it seems")
 	return nil
 }
 
@@ -69,6 +75,35 @@ func (s simulation) date() time.Time { return time.Now().Add(s.ClockAhead) }
 func (s simulation) breaks(from host.Source) host.Source {
 	from.LostFile, from.UsedFile = s.LostFile, s.UsedFile
 	return from
+}
+
+// tpm is the machine's TPM, or the software TPM that stands for it. That has no log of a start.
+func (s simulation) tpm(own *evidence.MachineTPM) *evidence.MachineTPM {
+	if s.TPM == "" {
+		return own
+	}
+	return &evidence.MachineTPM{Device: device.New(device.Options{Path: s.TPM, LogPath: os.DevNull})}
+}
+
+// replays puts the TPM's quote of the first bundle into all later ones.
+func (s simulation) replays(key ed25519.PrivateKey, honest collector) collector {
+	if !s.ReplayedQuote {
+		return honest
+	}
+	var first []attest.Evidence
+	return func(ctx context.Context, c attest.Challenge, statement []byte, more ...attest.Evidence) (*bundle.Bundle, error) {
+		b, err := honest(ctx, c, statement, more...)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			first = b.OfKind(attest.KindTPM)
+			return b, nil
+		}
+		b.Evidence = slices.DeleteFunc(b.Evidence, func(e attest.Evidence) bool { return e.Kind == attest.KindTPM })
+		b.Evidence = append(b.Evidence, first...)
+		return b, b.Sign(key)
+	}
 }
 
 // falsifies returns what measures in place of honest devices.

@@ -86,10 +86,13 @@ func New(o Options) (*Collector, error) {
 	return &Collector{o: o}, nil
 }
 
-// Collect answers a challenge with a signed bundle and says what it found. The error is the context's, or that the
+// Collect answers a challenge with a signed bundle, of which more is a part, and says what it found. The error is the context's, or that the
 // bundle could not be made at all; a device that fails is a finding.
-func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*bundle.Bundle, []Finding, error) {
+func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge, more ...attest.Evidence) (*bundle.Bundle, []Finding, error) {
 	r := collection{sources: c.o.Sources, guest: c.o.Guest, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
+	for _, e := range more {
+		r.add(e, "%d bytes", size(e))
+	}
 	r.inventory()
 	r.gpus()
 	ak := r.attestationKey()

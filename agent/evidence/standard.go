@@ -17,12 +17,11 @@ func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
 		Inventory: func(context.Context) (inventory.Inventory, error) { return Inventory(inv), nil },
 		GPUs:      GPUs(gpus),
 	}
-	if inv.Simulated {
-		return s
-	}
-	s.TEE = TSM{}.Report
 	if t != nil {
 		s.TPM = t
+	}
+	if !inv.Simulated {
+		s.TEE = TSM{}.Report
 	}
 	return s
 }

@@ -50,6 +50,24 @@ func (m *Manager) Tenancy(ctx context.Context, from, lease solana.PublicKey) (Te
 	return t, refuse("the lease is over")
 }
 
+// Ordered is the digest of the job that was ordered with a live lease, for one of its customer's keys. Error: *RefusedError.
+func (m *Manager) Ordered(ctx context.Context, from, lease solana.PublicKey) ([32]byte, error) {
+	l, err := m.awaitLease(ctx, lease)
+	switch {
+	case err != nil:
+		return [32]byte{}, err
+	case !m.o.Chain.ActsFor(from, l.Customer):
+		return [32]byte{}, refuse("the lease is of another customer")
+	case l.State() != market.LeaseAwarded && l.State() != market.LeaseRunning:
+		return [32]byte{}, refuse("the lease is over")
+	}
+	order, err := m.o.Chain.Order(ctx, l)
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("order of lease %s: %w", lease, err)
+	}
+	return order.Digest, nil
+}
+
 // Held reports whether a lease is awarded or runs.
 func (m *Manager) Held(lease solana.PublicKey) bool {
 	l, ok := m.o.Chain.Lease(lease)

@@ -102,6 +102,9 @@ type Claims struct {
 	Devices []Device
 	// Simulated is true when the machine says that its GPUs are simulated.
 	Simulated bool
+	// Shown is the tier that a customer may go by: Tier, but where the policy allows what is synthetic, simulated GPUs
+	// count as GPUs.
+	Shown uint8
 }
 
 // Of returns the pieces of a kind.

@@ -31,7 +31,7 @@ const maxSkew = 2 * time.Minute
 
 // order is that in which kinds are verified: keys before what binds them.
 var order = []attest.Kind{
-	attest.KindInventory, attest.KindNVGPU, attest.KindGuest, attest.KindTPM, attest.KindSNP, attest.KindTDX,
+	attest.KindInventory, attest.KindSeal, attest.KindNVGPU, attest.KindGuest, attest.KindTPM, attest.KindSNP, attest.KindTDX,
 }
 
 // Evaluate runs the verifiers over a bundle, checks what binds its pieces, and finds the tier for a time. It does not

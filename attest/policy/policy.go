@@ -39,7 +39,7 @@ type Policy struct {
 	// AllowSynthetic lets evidence count that rests on a root which its maker did not make: for tests. Such results say
 	// so.
 	AllowSynthetic bool `json:"allow_synthetic"`
-	// Require names, for each kind of evidence (inventory, gpu, guest, tpm, snp, tdx), the checks that must have passed
+	// Require names, for each kind of evidence (inventory, gpu, guest, tpm, snp, tdx, lease), the checks that must have passed
 	// for the evidence to count for a tier. A check that was not covered has not passed.
 	Require map[string][]string `json:"require"`
 	GPU     GPU                 `json:"gpu"`
@@ -59,7 +59,7 @@ type Roots struct {
 
 var kindKeys = map[attest.Kind]string{
 	attest.KindInventory: "inventory", attest.KindNVGPU: "gpu", attest.KindTPM: "tpm", attest.KindSNP: "snp",
-	attest.KindTDX: "tdx", attest.KindGuest: "guest",
+	attest.KindTDX: "tdx", attest.KindGuest: "guest", attest.KindSeal: "lease",
 }
 
 func kindKey(k attest.Kind) string { return kindKeys[k] }

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu"
+	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/attest/snp"
 	"github.com/gantry-market/gantry/attest/tdx"
 	"github.com/gantry-market/gantry/attest/tpm"
@@ -40,7 +41,7 @@ func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, erro
 	if err := errors.Join(p.check(), p.checkFloor()); err != nil {
 		return nil, err
 	}
-	out := []attest.Verifier{inventory.Verifier{}, guest.Verifier{}}
+	out := []attest.Verifier{inventory.Verifier{}, guest.Verifier{}, seal.Verifier{}}
 	for _, build := range []func(Policy, attest.Collateral, Subject) (attest.Verifier, error){newGPU, newTPM, newSNP, newTDX} {
 		v, err := build(p, c, s)
 		if err != nil {

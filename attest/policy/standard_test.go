@@ -44,7 +44,7 @@ func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
 	require.Equal(t, []string{fingerprint(intel)}, p.Roots.TDX)
 	verifiers, err := Standard(p, nil, Subject{})
 	require.NoError(t, err)
-	require.Len(t, verifiers, 6)
+	require.Len(t, verifiers, 7)
 }
 
 // collateralMap is collateral of tests.

@@ -23,9 +23,6 @@ func (e *evaluation) tier() {
 	one = e.tierOne()
 	two = e.needs(attest.KindTPM)
 	three = e.tierThree()
-	if e.c.Simulated {
-		base = append(base, "the GPUs are simulated")
-	}
 	if e.inv != nil {
 		for _, g := range e.inv.GPUs {
 			if g.Split() {
@@ -36,21 +33,36 @@ func (e *evaluation) tier() {
 	if e.synthetic && !e.p.AllowSynthetic {
 		base = append(base, "a signature rests on a root that its maker did not make")
 	}
-	switch {
-	case len(base) > 0 || len(one) > 0:
-		e.c.Tier = 0
-		e.why(1, append(base, one...))
-		return
-	case len(three) == 0:
-		e.c.Tier = 3
-		return
-	case len(two) == 0:
-		e.c.Tier = 2
-	default:
-		e.c.Tier = 1
-		e.why(2, two)
+	e.c.Shown = highest(append(base, one...), two, three)
+	if e.c.Simulated {
+		base = append(base, "the GPUs are simulated")
+		if !e.p.AllowSynthetic {
+			e.c.Shown = 0
+		}
 	}
-	e.why(3, three)
+	e.c.Tier = highest(append(base, one...), two, three)
+	switch e.c.Tier {
+	case 0:
+		e.why(1, append(base, one...))
+	case 1:
+		e.why(2, two)
+		e.why(3, three)
+	case 2:
+		e.why(3, three)
+	}
+}
+
+// highest is the tier of evidence of which something is missing for each: one for any at all.
+func highest(one, two, three []string) uint8 {
+	switch {
+	case len(one) > 0:
+		return 0
+	case len(three) == 0:
+		return 3
+	case len(two) == 0:
+		return 2
+	}
+	return 1
 }
 
 func (e *evaluation) why(tier int, reasons []string) {

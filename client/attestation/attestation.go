@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 )
@@ -25,6 +26,16 @@ type Request struct {
 	At         time.Time           // to check for
 	Keepers    []ed25519.PublicKey // whose word on TPM enrolments counts
 	Expected   Expected
+
+	// enrolled looks up TPMs that opened a secret of the verifier's own; nil for none.
+	enrolled func(ak tpm.Name) (tpm.Enrolment, bool)
+}
+
+// verified is a bundle that was looked at.
+type verified struct {
+	evidence Evidence
+	claims   policy.Claims
+	sealed   *bundle.Bundle // with the collateral that was used
 }
 
 // Expected are values that a bundle must have; nil, or 0, for any.
@@ -82,10 +93,18 @@ func ReadBundle(file string) (*bundle.Bundle, error) {
 // Verify checks a bundle. Evidence that is refused is no error: Problem says why. Error: a policy that no verifier can
 // use.
 func Verify(r *Request) (Evidence, error) {
-	recorder := bundle.NewRecorder(append(r.Collateral, r.Bundle)...)
-	verifiers, err := policy.Standard(r.Policy, recorder, policy.Subject{Challenge: r.Bundle.Challenge, Keepers: r.Keepers})
+	v, err := verify(r)
 	if err != nil {
-		return Evidence{}, service.Usage(err.Error(), formOfPolicies)
+		return Evidence{}, err
+	}
+	return v.evidence, nil
+}
+
+func verify(r *Request) (*verified, error) {
+	recorder := bundle.NewRecorder(append(r.Collateral, r.Bundle)...)
+	verifiers, err := policy.Standard(r.Policy, recorder, policy.Subject{Challenge: r.Bundle.Challenge, Keepers: r.Keepers, Enrolled: r.enrolled})
+	if err != nil {
+		return nil, service.Usage(err.Error(), formOfPolicies)
 	}
 	claims, failed := policy.Evaluate(r.Bundle, r.Policy, verifiers, r.At)
 	out := describe(r, &claims)
@@ -94,7 +113,9 @@ func Verify(r *Request) (Evidence, error) {
 		out.Problem = printable.Text(failed.Error())
 	}
 	out.OK = out.Problem == ""
-	return out, nil
+	sealed := *r.Bundle
+	sealed.Collateral = recorder.Used()
+	return &verified{out, claims, &sealed}, nil
 }
 
 // hold compares the bundle with the values that are expected.

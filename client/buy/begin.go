@@ -34,6 +34,9 @@ func (r terms) fingerprint() ([32]byte, error) {
 	if r.request.Gateway != "" {
 		asks = append(asks, r.request.Gateway, r.request.Public)
 	}
+	if r.request.Attest != "" {
+		asks = append(asks, "attest", r.request.Attest)
+	}
 	raw, err := json.Marshal(asks)
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("request: %w", err)
@@ -138,7 +141,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry = asked.Registry
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
-	p.Verify, p.Inspect, p.UntilStopped = asked.Verify, asked.Inspect, asked.UntilStopped
+	p.Verify, p.Inspect, p.Attest, p.UntilStopped = asked.Verify, asked.Inspect, asked.Attest, asked.UntilStopped
 	most, err := asked.budget()
 	if err != nil {
 		return nil, err

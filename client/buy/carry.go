@@ -10,6 +10,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/wait"
@@ -151,6 +152,9 @@ func (c *carrier) carry(ctx context.Context, inspect string, l market.Lease) {
 			}
 			return
 		case ctx.Err() != nil:
+			return
+		case errors.Is(err, attestation.ErrRefused):
+			log.Error().Err(err).Msg("the machine of a lease has not proved itself: it was sent nothing, and the lease is ended")
 			return
 		case errors.Is(err, errJobRefused):
 			log.Error().Err(err).Msg("the machine of a lease does not take its job")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -26,13 +27,15 @@ type deal struct {
 	remote   *Remote
 	out      Outcome
 	began    time.Time
-	jobs     sync.Mutex // guards leases, p and bad
+	jobs     sync.Mutex // guards leases, p, bad and sealers
 	p        purchase.Purchase
 	held     *purchase.Held
 	fresh    bool    // this call has begun it
 	attached bool    // stay, though it was begun with Detach
 	bad      []error // machines that did not pass their measurement
 	closers  []func()
+	// sealers seal what machines get that have proved themselves, by lease; guarded by jobs.
+	sealers map[solana.PublicKey]*seal.Sealer
 	// exposing are the calls to gateways that are under way; exposed is their context, which stopExposing ends.
 	exposing     sync.WaitGroup
 	exposed      context.Context

@@ -6,6 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/snapshot"
@@ -85,8 +86,14 @@ type (
 	FirstRunAvoided struct{ Machines int }
 )
 
-// Events of a machine's measurement.
+// Events of a machine's proof and measurement.
 type (
+	// Attested: the machine was asked to prove itself before it gets the job. One that was refused is sent nothing, and
+	// its lease is left.
+	Attested struct {
+		Lease       market.Lease
+		Attestation service.Attestation
+	}
 	// Measured: the machine has passed before it is paid.
 	Measured struct {
 		Lease   market.Lease
@@ -208,6 +215,7 @@ func (AuctionClosed) event()       {}
 func (AuctionRevealed) event()     {}
 func (Awarded) event()             {}
 func (FirstRunAvoided) event()     {}
+func (Attested) event()            {}
 func (Measured) event()            {}
 func (NotMeasured) event()         {}
 func (Failed) event()              {}
@@ -252,6 +260,7 @@ const (
 	WaitAward                    // a keeper to award the order
 	WaitCommits                  // nodes to commit to their bids
 	WaitReveals                  // nodes to reveal their bids
+	WaitProof                    // the machine to prove itself
 	WaitStart                    // the machine to take the job and start
 	WaitMove                     // keepers to move the lease
 	WaitEnd                      // the lease to end with its job

@@ -94,7 +94,7 @@ func (d *deal) tellGroup(ctx context.Context) {
 		told.Go(func() {
 			secrets, err := d.volumeSecrets(l.Address)
 			if err == nil {
-				_, err = d.remote.deploy(ctx, l, d.r.job, nil, secrets, 0, d.group(l.Address))
+				_, err = d.deploy(ctx, l, nil, secrets, 0)
 			}
 			if err != nil {
 				d.b.log.Warn().Err(err).Stringer("lease", l.Address).Msg("a machine was not told that its private network has changed")

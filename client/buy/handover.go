@@ -71,13 +71,17 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume, revoked, d.group(l.Address)); err != nil {
+	if _, err := d.deploy(ctx, l, credential, volume, revoked); err != nil {
 		var refusal *service.RefusedByNode
 		if errors.As(err, &refusal) && refusal.Why == messages.LeaseOver {
 			return d.overOnChain(ctx, l)
 		}
 		if errors.As(err, &refusal) {
 			return refusedJob(l, refusal)
+		}
+		var bad *badMachine
+		if errors.As(err, &bad) {
+			return err
 		}
 		why := strings.ReplaceAll(err.Error(), "\n", "; ") // of all ways that were tried
 		return network(fmt.Sprintf("the machine of lease %s cannot be reached: %s", l.Address, why), "", err)
@@ -156,7 +160,7 @@ func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volum
 		}
 		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
 		if err == nil {
-			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume, 0, d.group(l.Address))
+			_, err = d.deploy(ctx, l, credential, volume, 0)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.b.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")

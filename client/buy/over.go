@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -46,6 +47,21 @@ func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {
 		d.b.tell(LeaseOver{Lease: l})
 	}
 	return nil
+}
+
+// String says how the lease ended, and what it costs.
+func (e LeaseOver) String() string {
+	l := e.Lease
+	if e.Closed {
+		return fmt.Sprintf("lease %s is closed", l.Address)
+	}
+	secs := l.BillableSecs(l.EndedAt)
+	cost, _ := market.Cost(market.PricePerHour(l.Price), l.Gpus, secs)
+	why := l.State().String()
+	if l.EndReason != 0 {
+		why = l.Reason().String()
+	}
+	return fmt.Sprintf("lease %s ended at %s UTC (%s): %d s are billed, %s USDC", l.Address, service.When(l.EndedAt), why, secs, cost.Exact())
 }
 
 // closedLease is a lease that is not on chain any more, as its history says that it ended, or else as it was last seen.

@@ -12,6 +12,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -23,7 +24,7 @@ import (
 
 // The customer's side of the protocols that nodes serve.
 var (
-	deployProtocol  = ToNode(messages.Deploy)
+	deployProtocol  = p2p.Protocol{ID: messages.Deploy, MaxRequest: messages.MaxDeploy, MaxResponse: messages.MaxCustomerMessage}
 	statusProtocol  = ToNode(messages.Status)
 	offerProtocol   = ToNode(messages.ReceiptOffer)
 	receiptProtocol = ToNode(messages.ReceiptSigned)
@@ -196,16 +197,19 @@ func Call[Req, Resp any](ctx context.Context, r *Remote, node solana.PublicKey, 
 	return p2p.Call[Req, Resp](ctx, r.Net, node, p, req)
 }
 
-// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends. Grants that were
-// issued until revoked are void there.
-func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets, revoked int64, group *messages.Group) (messages.LeaseStatus, error) {
-	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked, Group: group}
+// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends: sealed, each time anew,
+// where there is a sealer. Grants that were issued until the request's time are void there.
+func (r *Remote) deploy(ctx context.Context, l market.Lease, plain messages.DeployRequest, sealer *seal.Sealer) (messages.LeaseStatus, error) {
 	for {
+		req, err := sealed(plain, sealer)
+		if err != nil {
+			return messages.LeaseStatus{}, err
+		}
 		ans, err := Call[messages.DeployRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
 		switch {
 		case err == nil && ans.Refused == "":
 			return ans.Status, nil
-		case err == nil && !ans.Unknown:
+		case err == nil && !ans.Unknown && ans.Refused != messages.SealUsed: // of which the answer was lost
 			return ans.Status, &service.RefusedByNode{Why: ans.Refused}
 		case errors.Is(err, p2p.ErrVersion):
 			return ans.Status, err
@@ -216,6 +220,21 @@ func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpe
 			return messages.LeaseStatus{}, err
 		}
 	}
+}
+
+// sealed is a request as it is sent: as it is without a sealer.
+func sealed(plain messages.DeployRequest, s *seal.Sealer) (messages.DeployRequest, error) {
+	if s == nil {
+		return plain, nil
+	}
+	raw, err := p2p.Encode(plain)
+	if err != nil {
+		return plain, err
+	}
+	id := s.ID()
+	out := messages.DeployRequest{Version: plain.Version, Lease: plain.Lease, SealedTo: id[:]}
+	out.Sealed, err = s.Seal(raw)
+	return out, err
 }
 
 // Status is what the machine of a lease says of its job.

@@ -67,6 +67,7 @@ type Request struct {
 	AuctionSecs   uint32   `json:"auctionSeconds,omitempty" minimum:"5" maximum:"86400" doc:"For commitments of a sealed order; 30 by default" jsonschema:"seconds for commitments of a sealed order; 30 by default"`
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
+	Attest        string   `json:"attest,omitempty" maxLength:"262144" doc:"A policy for evidence, as JSON text: before anything of the job is sent, each machine must prove what the policy asks for to the server, with a fresh nonce. A machine that does not is sent nothing, and its lease is ended; attestation of the lease says why. Write {\"policy\": …, \"collateral\": {KEY: BASE64}} where the policy needs certificates" jsonschema:"a policy for evidence, as JSON text: before anything of the job is sent, each machine must prove what it asks for; a machine that does not is sent nothing, and its lease is ended. The tool leases shows what was proved"`
 
 	Migrate bool `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job for the time that is left, at no higher price; the server brings it there" jsonschema:"when the machine fails, another one takes the job for the time that is left, at no higher price; this server has to run then"`
 	// Budget is what all leases of the order may cost; "" for what is free in the credits.
@@ -184,6 +185,9 @@ func (r *Request) Check() error {
 		return err
 	}
 	if _, err := r.requirement(); err != nil {
+		return err
+	}
+	if _, _, err := r.document(); err != nil {
 		return err
 	}
 	return r.checkKind()

@@ -180,6 +180,16 @@ func (r *Request) content() messages.JobSpec {
 	}
 }
 
+// WithoutEntrypoint leaves the image's entry point out, as docker's empty --entrypoint does: the command begins with the
+// program.
+func (r *Request) WithoutEntrypoint() error {
+	if len(r.Command) == 0 {
+		return usage("--entrypoint is empty, and there is no command", "write the program after --, such as: -- python train.py")
+	}
+	r.Entrypoint, r.Command = r.Command[0], r.Command[1:]
+	return nil
+}
+
 // isolated refuses a job without an image where machines run containers only: everywhere but on a local network.
 func (b *Buyer) isolated(ctx context.Context, job messages.JobSpec) error {
 	public, err := b.client.Public(ctx)

@@ -25,11 +25,12 @@ const (
 // badMachine is the error of a lease whose machine did not pass.
 type badMachine struct {
 	lease market.Lease
+	what  string // it did, or did not
 	why   error
 }
 
 func (b *badMachine) Error() string {
-	return fmt.Sprintf("the machine of lease %s does not pass its measurement: %v", b.lease.Address, b.why)
+	return fmt.Sprintf("the machine of lease %s %s: %v", b.lease.Address, b.what, b.why)
 }
 
 func (b *badMachine) Unwrap() error { return b.why }
@@ -86,10 +87,13 @@ func verifies(n *market.Node, period uint64, drawn byte) bool {
 	return drawn%drawnOneIn == 0
 }
 
-// startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is
-// brought when the machine has begun to measure, so that it fetches the image meanwhile; an honest one starts the
-// lease, and the bill, when its customer has the result. Error: *badMachine, after the lease was ended.
+// startOne has a lease's machine prove itself and be measured if that is wanted, brings the job, and waits until it runs.
+// The job is brought when the machine has begun to measure, so that it fetches the image meanwhile; an honest one starts
+// the lease, and the bill, when its customer has the result. Error: *badMachine, after the lease was ended.
 func (d *deal) startOne(ctx context.Context, l market.Lease) error {
+	if err := d.proves(ctx, l); err != nil {
+		return err
+	}
 	wants, err := d.wantsMeasured(ctx, l)
 	switch {
 	case err != nil:
@@ -137,12 +141,15 @@ func (d *deal) startOne(ctx context.Context, l market.Lease) error {
 	return judged()
 }
 
-// leave ends a lease whose machine did not pass, as soon as that can be done: an awarded lease cannot be ended, and a
-// machine that does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to
-// be ended.
+// leave ends a lease whose machine did not pass its measurement. Error: as end.
 func (d *deal) leave(ctx context.Context, l market.Lease, why error) error {
-	bad := &badMachine{l, why}
 	d.b.tell(Failed{Lease: l, Why: why})
+	return d.end(ctx, l, &badMachine{l, "does not pass its measurement", why})
+}
+
+// end ends a lease whose machine is bad, as soon as that can be done: an awarded lease cannot be ended, and a machine that
+// does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to be ended.
+func (d *deal) end(ctx context.Context, l market.Lease, bad *badMachine) error {
 	started := false
 	err := d.v.WaitFor(ctx, func(v *view.View) bool {
 		cur, ok := v.Lease(l.Address)
@@ -189,7 +196,13 @@ func (d *deal) unlessBad() error {
 	case bad == nil:
 		return nil
 	case left > 0:
-		return refused(bad.Error(), fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", service.Plural(left, "other lease"), d.order))
+		return &failure{
+			Code: service.CodeRefused, Reason: bad.Error(), Cause: bad,
+			Advice: fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", service.Plural(left, "other lease"), d.order),
+		}
 	}
-	return d.over(false, refused(bad.Error(), "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit "+d.leases[0].Address.String()))
+	return d.over(false, &failure{
+		Code: service.CodeRefused, Reason: bad.Error(), Cause: bad,
+		Advice: "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit " + d.leases[0].Address.String(),
+	})
 }

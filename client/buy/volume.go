@@ -79,7 +79,7 @@ func (d *deal) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) err
 			return nil
 		case <-t.C:
 		}
-		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v, 0, d.group(l.Address))
+		st, err := d.deploy(ctx, l, nil, v, 0)
 		var refusal *service.RefusedByNode
 		if errors.As(err, &refusal) {
 			return refusal

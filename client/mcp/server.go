@@ -37,6 +37,8 @@ type Options struct {
 	Outputs serve.Outputs
 	// Inspections tells what came of measuring leases beside their jobs; nil where nothing is measured.
 	Inspections service.Inspections
+	// Attestations tells what machines of leases have proved before they got their jobs; nil where nobody knows.
+	Attestations service.Attestations
 	// Customer is whom the server reads for, Session the key whose cap is shown.
 	Customer, Session solana.PublicKey
 	Version           string

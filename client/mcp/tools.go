@@ -51,7 +51,7 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 	out := serve.Leases{Customer: t.o.Customer.String()}
 	if in.Lease == "" {
 		all, err := t.o.Market.Leases(ctx, t.o.Customer)
-		out.Leases = service.Inspected(t.o.Inspections, append([]service.Lease{}, all...))
+		out.Leases = service.Attested(t.o.Attestations, service.Inspected(t.o.Inspections, append([]service.Lease{}, all...)))
 		return out, err
 	}
 	id, err := address(in.Lease)
@@ -59,7 +59,7 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 		return out, err
 	}
 	l, err := t.o.Market.Lease(ctx, t.o.Customer, id)
-	out.Leases = service.Inspected(t.o.Inspections, []service.Lease{l})
+	out.Leases = service.Attested(t.o.Attestations, service.Inspected(t.o.Inspections, []service.Lease{l}))
 	return out, err
 }
 
@@ -177,7 +177,11 @@ func (t *tools) why(ctx context.Context, in whyInput) (service.Why, error) {
 	if err != nil {
 		return service.Why{}, err
 	}
-	return t.o.Market.Why(ctx, id)
+	w, err := t.o.Market.Why(ctx, id)
+	if t.o.Attestations != nil && w.Kind == "lease" {
+		w.Attestation = t.o.Attestations.Attestation(w.Address)
+	}
+	return w, err
 }
 
 func address(text string) (solana.PublicKey, error) {

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -65,6 +66,26 @@ type Statement struct {
 	Keeper    solana.PublicKey // its wallet
 	Statement records.CheckStatement
 	Signature solana.Signature
+}
+
+// ParseStatement reads a keeper's statement: its wallet, the statement in hex and the signature in base58. Error: a
+// [service.Failure].
+func ParseStatement(keeper, statement, signature string) (s Statement, err error) {
+	const bytes = "give the 144 bytes that the keeper signed"
+	raw, err := hex.DecodeString(statement)
+	if err != nil {
+		return s, service.Usage("--statement is not hex", bytes)
+	}
+	if s.Statement, err = records.DecodeStatement(raw); err != nil {
+		return s, service.Usage("--statement: "+err.Error(), bytes)
+	}
+	if s.Signature, err = solana.SignatureFromBase58(signature); err != nil {
+		return s, service.Usage("--signature is not a base58 signature", "")
+	}
+	if s.Keeper, err = solana.PublicKeyFromBase58(keeper); err != nil {
+		return s, service.Usage(fmt.Sprintf("%q is not the address of a keeper's wallet", keeper), "copy it in full from the command that listed it")
+	}
+	return s, nil
 }
 
 // Appeal brings a keeper's signed statement that contradicts a fault.

@@ -61,6 +61,8 @@ type Purchase struct {
 	Verify string `json:"verify,omitempty"`
 	// Inspect says the same of a measurement at a random second of the lease, while a command attends it.
 	Inspect string `json:"inspect,omitempty"`
+	// Attest is the policy, with its collateral, that each machine must satisfy before it gets the job; empty for none.
+	Attest string `json:"attest,omitempty"`
 	// Gateway gives these ports of the leases public addresses.
 	Gateway string          `json:"gateway,omitempty"`
 	Public  []template.Port `json:"public,omitempty"`

@@ -86,6 +86,9 @@ func (s *Server) why(ctx context.Context, in *whyInput) (*reply[service.Why], er
 	if err != nil {
 		return nil, failed(err)
 	}
+	if s.o.Attestations != nil && w.Kind == "lease" {
+		w.Attestation = s.o.Attestations.Attestation(w.Address)
+	}
 	return &reply[service.Why]{w}, nil
 }
 

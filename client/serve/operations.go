@@ -127,7 +127,7 @@ func (s *Server) leases(ctx context.Context, _ *struct{}) (*reply[Leases], error
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &reply[Leases]{Leases{Customer: s.o.Customer.String(), Leases: service.Inspected(s.o.Inspections, all)}}, nil
+	return &reply[Leases]{Leases{Customer: s.o.Customer.String(), Leases: service.Attested(s.o.Attestations, service.Inspected(s.o.Inspections, all))}}, nil
 }
 
 func (s *Server) lease(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {
@@ -139,7 +139,7 @@ func (s *Server) lease(ctx context.Context, in *leaseInput) (*reply[service.Leas
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &reply[service.Lease]{service.Inspected(s.o.Inspections, []service.Lease{l})[0]}, nil
+	return &reply[service.Lease]{service.Attested(s.o.Attestations, service.Inspected(s.o.Inspections, []service.Lease{l}))[0]}, nil
 }
 
 func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market], error) {

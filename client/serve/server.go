@@ -42,6 +42,8 @@ type Options struct {
 	Machines Machines
 	// Inspections tells what came of measuring leases beside their jobs; nil where nothing is measured.
 	Inspections service.Inspections
+	// Attestations tells what machines of leases have proved before they got their jobs; nil where nobody knows.
+	Attestations service.Attestations
 	// Latencies measures round trips from here; a server without it measures none.
 	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.

@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
@@ -80,6 +81,23 @@ func (b *budgets) Bought(order solana.PublicKey) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Attestation implements service.Attestations, of what all budgets have bought.
+func (b *budgets) Attestation(lease string) *service.Attestation {
+	if a := b.main.Attestation(lease); a != nil {
+		return a
+	}
+	all, err := b.all()
+	if err != nil {
+		b.main.Log.Warn().Err(err).Msg("what machines have proved to some budgets is not shown")
+	}
+	for _, x := range all {
+		if a := x.Attestation(lease); a != nil {
+			return a
+		}
+	}
+	return nil
 }
 
 // named is a budget of the team. Error: team.ErrUnknown.

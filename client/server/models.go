@@ -27,7 +27,7 @@ func (a *Account) SpendForModels(ctx context.Context, o *mcp.Options, most marke
 	}
 	var endInspections func()
 	a.Inspections, endInspections = buy.NewInspections(ctx)
-	o.Inspections = a.Inspections
+	o.Inspections, o.Attestations = a.Inspections, a
 	endAttending := func() {}
 	closeAll := func() error {
 		endAttending()

@@ -74,7 +74,7 @@ func Open(ctx context.Context, a *Account) (_ *Server, err error) {
 		return nil, err
 	}
 	s.end(closeModels)
-	o.Buyer, o.Clusters, o.Forwarder, o.Outputs, o.Extender, o.Budgets, o.Team, o.Inference = by, by, by, by, own, b, b.team, models
+	o.Buyer, o.Clusters, o.Forwarder, o.Outputs, o.Extender, o.Budgets, o.Attestations, o.Team, o.Inference = by, by, by, by, own, b, b, b.team, models
 	s.HTTP, s.models = o, models
 	return s, nil
 }

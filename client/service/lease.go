@@ -51,6 +51,8 @@ type Lease struct {
 	Tx          *Sent  `json:"transaction,omitempty"`
 	// Inspection is there where its customer has asked for one, in what a server answers that measures.
 	Inspection *Inspection `json:"inspection,omitempty"`
+	// Attestation is there where its customer has asked for one, in what a server answers that has bought the lease.
+	Attestation *Attestation `json:"attestation,omitempty"`
 }
 
 // DescribeLease describes a lease at an instant, unix seconds.

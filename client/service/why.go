@@ -48,6 +48,8 @@ type Why struct {
 	Unfit    map[string]int `json:"unfit,omitempty" doc:"Machines that do not, by the reason"`
 	Leases   []string       `json:"leases,omitempty" doc:"Of an order, also those that are over; of a lease, the one that continues it"`
 	Unserved []Unserved     `json:"unserved,omitempty" doc:"Machines that had the order and did not serve it"`
+	// Attestation is of a lease's machine, where who answers has bought the lease and asked for one.
+	Attestation *Attestation `json:"attestation,omitempty" doc:"What the machine of a lease has proved before it got the job, where the order asked for that"`
 }
 
 // Unserved is a machine that had an order and did not serve it.

@@ -97,7 +97,12 @@ func endedUnpaid(t *testing.T, n *network.Network, out network.Output) {
 	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
 	found := notPassed.FindStringSubmatch(out.Stderr)
 	require.NotNil(t, found, out.Stderr)
-	lease := solana.MustPublicKeyFromBase58(found[1])
+	endedByCustomer(t, n, solana.MustPublicKeyFromBase58(found[1]))
+}
+
+// endedByCustomer requires the same of a lease.
+func endedByCustomer(t *testing.T, n *network.Network, lease solana.PublicKey) {
+	t.Helper()
 	var started *bindings.LeaseStarted
 	var ended *bindings.LeaseEnded
 	require.Eventually(t, func() bool {

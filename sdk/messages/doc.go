@@ -19,3 +19,6 @@ const MaxMessage = 5 << 20
 // MaxCustomerMessage is the largest message between a customer and the machine of its lease, bytes. It has room for every job
 // of sdk/jobspec with its credentials.
 const MaxCustomerMessage = 256 << 10
+
+// MaxDeploy is the largest request that brings a job, bytes: a customer's message, which may be sealed.
+const MaxDeploy = MaxCustomerMessage + 4<<10

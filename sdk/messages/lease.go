@@ -73,7 +73,18 @@ type DeployRequest struct {
 	RevokedUntil int64 `cbor:"7,keyasint,omitempty"`
 	// Group is the lease's place in its order's private network; nil for an order of one machine.
 	Group *Group `cbor:"8,keyasint,omitempty"`
+	// Sealed is a whole request that only a key of this lease opens (package attest/seal), SealedTo the key's id. Nothing
+	// but version and lease stands beside it.
+	Sealed   []byte `cbor:"9,keyasint,omitempty" max:"266240"`
+	SealedTo []byte `cbor:"10,keyasint,omitempty" max:"32"`
 }
+
+// SealLost and SealUsed are what a node says of a sealed request: it has no such key, since it may have started anew; or
+// the request was opened before. The customer has the node prove itself again, or seals anew.
+const (
+	SealLost = "this machine has no such key of the lease: ask it to prove itself again"
+	SealUsed = "this sealed request was opened before"
+)
 
 // RegistryCredential is a bearer token for one repository, or, for registries that give out none, a name and a password.
 // The machine keeps it in memory until the image is there.

@@ -14,6 +14,8 @@ const (
 	LeaseMeasure = "/gantry/lease/measure"
 	// LeaseMeasureOpen: customer → node, draws what is opened of it.
 	LeaseMeasureOpen = "/gantry/lease/measure-open"
+	// LeaseAttest: customer → node, has the machine of a lease prove itself.
+	LeaseAttest = "/gantry/lease/attest"
 	// Line: keeper → node, checks what the node's line moves.
 	Line = "/gantry/line"
 	// Deploy: customer → node.

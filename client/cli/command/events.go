@@ -93,6 +93,10 @@ func (s *Session) unattended(e buy.Unattended) {
 // measureEvent prints what was measured of a machine.
 func (s *Session) measureEvent(e buy.Event) bool {
 	switch e := e.(type) {
+	case buy.Attested:
+		for i, line := range e.Attestation.Lines() {
+			s.Say(" %s %s", []string{e.Attestation.Mark() + " proof    " + service.Short(e.Lease.Node), "·"}[min(i, 1)], line)
+		}
 	case buy.Measured:
 		s.Say(" ✓ measured %s: %s", service.Short(e.Lease.Node), FiguresText(e.Figures))
 	case buy.NotMeasured:
@@ -158,7 +162,7 @@ func (s *Session) leaseEvent(e buy.Event) {
 		}
 		s.Say(" ✗ output   of %s is not what most machines have; it is not paid", service.Short(e.Lease.Node))
 	case buy.LeaseOver:
-		s.over(e)
+		s.Say(" · over     %s", e)
 	case buy.LeaseServed:
 		s.Say(" · over     lease %s was served and is closed: gantry audit %s", e.Lease, e.Lease)
 	case buy.HistoryUnread:
@@ -185,22 +189,6 @@ func (s *Session) exposed(e buy.Exposed) {
 	}
 }
 
-// over says how a lease ended, and what it costs.
-func (s *Session) over(e buy.LeaseOver) {
-	l := e.Lease
-	if e.Closed {
-		s.Say(" · over     lease %s is closed", l.Address)
-		return
-	}
-	secs := l.BillableSecs(l.EndedAt)
-	cost, _ := market.Cost(market.PricePerHour(l.Price), l.Gpus, secs)
-	why := l.State().String()
-	if l.EndReason != 0 {
-		why = l.Reason().String()
-	}
-	s.Say(" · over     lease %s ended at %s UTC (%s): %d s are billed, %s USDC", l.Address, service.When(l.EndedAt), why, secs, cost.Exact())
-}
-
 // WaitingFor prints what a purchase waits for and how to interrupt it.
 func (s *Session) WaitingFor(w buy.Wait) (stop func()) {
 	what, out := waitText(w)
@@ -218,6 +206,8 @@ func waitText(w buy.Wait) (what, out string) {
 		return "nodes to commit to their bids", auction
 	case buy.WaitReveals:
 		return "nodes to reveal their bids", auction
+	case buy.WaitProof:
+		return "the machine to prove itself", "Ctrl-C leaves the lease; stop it with gantry stop"
 	case buy.WaitStart:
 		return "the machine to take the job and start", "Ctrl-C leaves the lease; stop it with gantry stop"
 	case buy.WaitMove:

@@ -13,6 +13,8 @@ import (
 const (
 	flagVerify         = "verify"
 	flagInspect        = "inspect"
+	flagAttest         = "attest"
+	flagCollateral     = "collateral"
 	flagVolume         = "volume"
 	flagBackup         = "backup"
 	flagBackupEndpoint = "backup-endpoint"
@@ -74,14 +76,10 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.BoolFlag{Name: "sealed", Usage: "let nodes bid in a sealed second-price auction instead of taking the standing asks"},
 			&cli.UintFlag{Name: "auction-secs", Value: buy.DefaultAuctionSecs, Usage: "with --sealed: `SECONDS` for commitments, 5 to 86400"},
 			&cli.UintFlag{Name: "reveal-secs", Value: buy.DefaultRevealSecs, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},
-			&cli.StringFlag{
-				Name: flagVerify, Value: buy.Auto,
-				Usage: "`WHEN` to measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or never. If the machine does not pass, the client ends the lease",
-			},
-			&cli.StringFlag{
-				Name: flagInspect, Value: buy.Never,
-				Usage: "`WHEN` to measure the machine once more, at a random moment of the lease: auto (one lease in eight), always or never. Costs the job some memory and a few seconds. A lease whose machine fails is ended. Only while this command is attached",
-			},
+			&cli.StringFlag{Name: flagVerify, Value: buy.Auto, Usage: "`WHEN` to measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or never. If the machine does not pass, the client ends the lease"},
+			&cli.StringFlag{Name: flagInspect, Value: buy.Never, Usage: "`WHEN` to measure the machine once more, at a random moment of the lease: auto (one lease in eight), always or never. Costs the job some memory and a few seconds. A lease whose machine fails is ended. Only while this command is attached"},
+			&cli.StringFlag{Name: flagAttest, Usage: "policy `FILE` that each machine must satisfy before anything of the job is sent; a machine that does not is sent nothing, and its lease is ended. See docs/operate/attest.md"},
+			&cli.StringFlag{Name: flagCollateral, Usage: "`FOLDER` with the certificates and lists that --attest needs"},
 			&cli.DurationFlag{Name: "receipt-every", Value: buy.DefaultReceiptEvery, Usage: "how often receipts are signed while attached"},
 		),
 		Action: action(s, (*session).deploy),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
@@ -28,7 +29,7 @@ func (s *session) request() (buy.Request, error) {
 	if s.CLI.IsSet("network") { // its default is said in the help
 		r.Network = s.CLI.String("network")
 	}
-	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.entrypoint, s.task, s.fillIn, s.fillPorts} {
+	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.entrypoint, s.policy, s.task, s.fillIn, s.fillPorts} {
 		if err := fill(&r); err != nil {
 			return r, err
 		}
@@ -125,6 +126,21 @@ func (s *session) environment(r *buy.Request) (err error) {
 	return err
 }
 
+// policy reads what machines must prove before they get the job.
+func (s *session) policy(r *buy.Request) error {
+	file := s.CLI.String(flagAttest)
+	if file == "" {
+		return nil
+	}
+	d, err := attestation.ReadDocument(file, s.CLI.String(flagCollateral), s.Streams.In)
+	if err != nil {
+		return service.OfFlag(flagAttest, err)
+	}
+	raw, err := d.Encode()
+	r.Attest = string(raw)
+	return err
+}
+
 // task puts what a file says in place of what the flags do not say.
 func (s *session) task(r *buy.Request) error {
 	path := s.CLI.String(flagFile)
@@ -141,16 +157,12 @@ func (s *session) task(r *buy.Request) error {
 	return err
 }
 
-// entrypoint reads an empty --entrypoint as docker does: the image's is left out, and the command begins with the program.
+// entrypoint reads an empty --entrypoint.
 func (s *session) entrypoint(r *buy.Request) error {
 	if !s.CLI.IsSet(flagEntrypoint) || r.Entrypoint != "" {
 		return nil
 	}
-	if len(r.Command) == 0 {
-		return service.Usage("--entrypoint is empty, and there is no command", "write the program after --, such as: -- python train.py")
-	}
-	r.Entrypoint, r.Command = r.Command[0], r.Command[1:]
-	return nil
+	return r.WithoutEntrypoint()
 }
 
 // fillIn puts what a template says in place of what the flags do not say.

@@ -57,7 +57,7 @@ var flagsOf = map[string]struct {
 	"Memory": {[]string{"--memory=512m"}, uint64(512)}, "CPUs": {[]string{"--cpus=4"}, uint32(4)}, "Disk": {[]string{"--disk=1g"}, uint64(1024)}, "CUDA": {[]string{"--cuda=12.8"}, "12.8"},
 	"Redundancy": {[]string{"--redundancy=3"}, uint8(3)}, "Sealed": {[]string{"--sealed"}, true},
 	"AuctionSecs": {[]string{"--sealed", "--auction-secs=60"}, uint32(60)}, "RevealSecs": {[]string{"--sealed", "--reveal-secs=20"}, uint32(20)},
-	"Verify": {[]string{"--verify=never"}, "never"}, "Name": {[]string{"--name=train"}, "train"},
+	"Attest": {[]string{"--attest=testdata/policy.json"}, nil}, "Verify": {[]string{"--verify=never"}, "never"}, "Name": {[]string{"--name=train"}, "train"},
 	"Rerun": {[]string{"--rerun=So11111111111111111111111111111111111111112"}, "So11111111111111111111111111111111111111112"}, "Migrate": {[]string{"--migrate"}, true},
 	"Detach": {[]string{"--detach"}, true}, "ReceiptEvery": {[]string{"--receipt-every=9s"}, nine}, "Registry": {[]string{"--registry-credentials=token"}, "token"},
 	"Backup":         {[]string{"--image=x", "--volume=d:1GiB", "--backup=s3://b/f"}, "s3://b/f"},

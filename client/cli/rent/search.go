@@ -53,11 +53,18 @@ func (s *session) why() error {
 		if out.ExitCode, err = buy.ExitCode(f, key); err != nil {
 			return err
 		}
+		if out.Attestation, err = buy.AttestationOf(f, key); err != nil {
+			return err
+		}
 	}
 	return s.Done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s: %s\n%s\n", out.Kind, out.Address, out.Reason, out.Says)
 		if out.ExitCode != nil {
 			fmt.Fprintf(w, "the job's exit code: %d; its output: gantry logs %s\n", *out.ExitCode, out.Address)
+		}
+		if out.Attestation != nil {
+			fmt.Fprint(w, "its machine ")
+			out.Attestation.Write(w)
 		}
 		for _, u := range out.Unserved {
 			fmt.Fprintf(w, "  lease %s: %s\n", u.Lease, u.Why)

@@ -1,17 +1,12 @@
 package verify
 
 import (
-	"crypto/ed25519"
-	"encoding/hex"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
@@ -114,80 +109,11 @@ func evidenceRequest(c *cli.Context) (*attestation.Request, error) {
 	if c.NArg() != 1 {
 		return nil, service.Usage(fmt.Sprintf("one FILE is needed, got %d", c.NArg()), "write: gantry evidence verify FILE")
 	}
-	r := &attestation.Request{File: c.Args().First(), Policy: policy.Default(), Expected: attestation.Expected{Tier: c.Int("tier")}}
-	var err error
-	if r.Bundle, err = attestation.ReadBundle(r.File); err != nil {
-		return nil, err
+	a := attestation.Asked{
+		File: c.Args().First(), Policy: c.String("policy"), Collateral: c.String("collateral"), At: c.String("at"), Nonce: c.String("nonce"), Hash: c.String("hash"),
+		Node: c.String("node"), Account: c.String("account"), Keepers: c.StringSlice("keeper"), Tier: c.Int("tier"),
 	}
-	if path := c.String("policy"); path != "" {
-		if r.Policy, err = attestation.ReadPolicy(path); err != nil {
-			return nil, err
-		}
-	}
-	if dir := c.String("collateral"); dir != "" {
-		folder, err := attestation.Folder(dir)
-		if err != nil {
-			return nil, err
-		}
-		r.Collateral = append(r.Collateral, folder)
-	}
-	if err := expectedOf(c, &r.Expected); err != nil {
-		return nil, err
-	}
-	for _, text := range c.StringSlice("keeper") {
-		key, err := command.Address(text, "keeper")
-		if err != nil {
-			return nil, err
-		}
-		r.Keepers = append(r.Keepers, ed25519.PublicKey(key[:]))
-	}
-	if r.Expected.Tier < 0 || r.Expected.Tier > 3 {
-		return nil, service.Usage(fmt.Sprintf("--tier %d; there are tiers 0 to 3", r.Expected.Tier), "see docs/protocol/evidence.md")
-	}
-	r.At, err = evidenceTime(c.String("at"), r.Bundle.Created)
-	return r, err
-}
-
-// expectedOf reads the values that the bundle must have.
-func expectedOf(c *cli.Context, e *attestation.Expected) error {
-	for name, target := range map[string]**[32]byte{"nonce": &e.Nonce, "hash": &e.Hash} {
-		if text := c.String(name); text != "" {
-			b, err := hex.DecodeString(text)
-			if err != nil || len(b) != 32 {
-				return service.Usage(fmt.Sprintf("--%s %q is not 32 bytes in hex", name, text), "it has 64 characters of 0–9 and a–f")
-			}
-			value := [32]byte(b)
-			*target = &value
-		}
-	}
-	for name, target := range map[string]**[32]byte{"node": &e.Node, "account": &e.Account} {
-		if text := c.String(name); text != "" {
-			key, err := command.Address(text, "node")
-			if err != nil {
-				return err
-			}
-			value := [32]byte(key)
-			*target = &value
-		}
-	}
-	return nil
-}
-
-// evidenceTime reads the time to check for.
-func evidenceTime(text string, created int64) (at time.Time, err error) {
-	switch seconds, wrong := strconv.ParseInt(text, 10, 64); {
-	case text == "":
-		at = time.Unix(created, 0)
-	case text == "now":
-		at = time.Now()
-	case wrong == nil:
-		at = time.Unix(seconds, 0)
-	default:
-		if at, err = time.Parse(time.RFC3339, text); err != nil {
-			err = service.Usage(fmt.Sprintf("--at %q is not a time", text), "write 2026-01-31T12:00:00Z, unix seconds, or now")
-		}
-	}
-	return at, err
+	return a.Request()
 }
 
 func verifyMeasurement(c *cli.Context, s command.Streams) error {

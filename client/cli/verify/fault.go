@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"encoding/hex"
 	"fmt"
 	"io"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
@@ -13,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
-	"github.com/gantry-market/gantry/sdk/records"
 )
 
 func faultCommands(s command.Streams) []*cli.Command {
@@ -141,19 +138,7 @@ func (s *session) faultCompensate() error {
 }
 
 func (s *session) faultAppeal() error {
-	raw, err := hex.DecodeString(s.CLI.String("statement"))
-	if err != nil {
-		return service.Usage("--statement is not hex", "give the 144 bytes that the keeper signed")
-	}
-	statement, err := records.DecodeStatement(raw)
-	if err != nil {
-		return service.Usage("--statement: "+err.Error(), "give the 144 bytes that the keeper signed")
-	}
-	sig, err := solana.SignatureFromBase58(s.CLI.String("signature"))
-	if err != nil {
-		return service.Usage("--signature is not a base58 signature", "")
-	}
-	keeper, err := command.Address(s.CLI.String("keeper"), "keeper's wallet")
+	statement, err := operate.ParseStatement(s.CLI.String("keeper"), s.CLI.String("statement"), s.CLI.String("signature"))
 	if err != nil {
 		return err
 	}
@@ -162,7 +147,7 @@ func (s *session) faultAppeal() error {
 		if f, err = s.fault(); err != nil {
 			return a, err
 		}
-		return d.Appeal(s.Context, &f, operate.Statement{Keeper: keeper, Statement: statement, Signature: sig})
+		return d.Appeal(s.Context, &f, statement)
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // Commands are those commands.
 func Commands(s command.Streams) []*cli.Command {
-	return slices.Concat(measureCommands(s), faultCommands(s), disputeCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s))
+	return slices.Concat(measureCommands(s), attestCommands(s), faultCommands(s), disputeCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s))
 }
 
 // session is a run of one of these commands.

@@ -66,6 +66,7 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.MeasureOpen] = messages.MeasureOpenRequest{Version: v, Node: node, Period: period, Challenge: key32()}
 	bodies[messages.LeaseMeasure] = messages.LeaseMeasureRequest{Version: v, Lease: a.Lease, Nonce: key32(), Beside: true}
 	bodies[messages.LeaseMeasureOpen] = messages.LeaseMeasureOpenRequest{Version: v, Lease: a.Lease, Nonce: key32(), Challenge: key32()}
+	bodies[messages.LeaseAttest] = messages.AttestRequest{Version: v, Lease: a.Lease, Nonce: key32(), SlotHash: key32(), Expiry: time.Now().Unix() + 30}
 	bodies[messages.Line] = a.lineRequest()
 	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
 	bodies[messages.GroupVisit] = messages.GroupVisitRequest{Version: v, Lease: a.Lease, Key: key32(), Begin: true}

@@ -22,6 +22,13 @@ const inspections = {
   failed: 'The machine did not pass, and the lease was ended.', undecided: 'It says nothing of the machine.', missed: 'The lease was over before it was measured.',
 };
 
+// proof is what the machine has proved before it got the job, and what was not covered.
+const proof = (a) => a && [el('h2', {}, 'What the machine proved'),
+  el('p', { role: 'status' }, a.state === 'passed' ? `It passed your policy “${a.policy}” on ${when(a.at)}, before it got the job.` : `It was refused by your policy “${a.policy}” on ${when(a.at)}, and from then on nothing was sent to it: ${a.why}`),
+  describe(['Verified', sentences(a.verified)], ['Failed', sentences(a.failed)], ['Not covered', sentences(a.notCovered)], ['Evidence', code(a.evidenceHash)])];
+
+const sentences = (list) => list.length > 0 && el('ul', {}, ...list.map((text) => el('li', {}, text)));
+
 // reason is why a lease is over, with a link to the one that continues it.
 async function reason(id, signal) {
   const w = await get(`/v1/why/${encodeURIComponent(id)}`, signal).catch(() => null);
@@ -72,7 +79,7 @@ export async function lease({ root, argument, signal, every }) {
         ['Exit code', l.exitCode], ['Output', l.output], ['Inspection', l.inspection && inspections[l.inspection.state]], ['', l.inspection?.why],
         ['', l.inspection?.tops && `${l.inspection.tops} TOPS and ${l.inspection.gigabytesPerSecond} GB/s beside the job, ${when(l.inspection.at)}`]),
       el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')),
-      el('h2', {}, 'Money'),
+      proof(l.attestation), el('h2', {}, 'Money'),
       describe(
         ['Price', `${usdc(l.pricePerGpuHour)} per GPU-hour`], ['Price of the award', l.awardPricePerGpuHour && `${usdc(l.awardPricePerGpuHour)} per GPU-hour`],
         ['Cost so far, at most', usdc(l.costAtMost)], ['Paid', usdc(l.paid)], ['Fee in it', usdc(l.feeIncluded)], ['Still reserved', usdc(l.reserved)]),

@@ -31,6 +31,10 @@ const kinds = [
     value: (e) => (e.value === '' ? undefined : Number(e.value)),
   },
   {
+    is: (p) => p.type === 'string' && p.maxLength > 4096, control: (name, p) => el('textarea', { name, rows: 4, maxlength: p.maxLength, spellcheck: 'false', autocomplete: 'off' }),
+    value: (e) => e.value.trim() || undefined,
+  },
+  {
     is: (p) => p.type === 'string', control: (name, p) => el('input', { name, maxlength: p.maxLength, autocomplete: 'off', spellcheck: 'false', placeholder: p.examples?.[0] }),
     value: (e) => e.value.trim() || undefined,
   },

@@ -15,7 +15,6 @@ export function opened(attrs, make) {
       e.preventDefault();
       end();
     });
-    d.addEventListener('click', (e) => e.target === d && end());
     document.body.append(d);
     d.showModal();
     d.querySelector('[data-first]')?.focus();

@@ -36,7 +36,7 @@ export function el(tag, attrs = {}, ...children) {
 // svg makes a part of a drawing: geometry in attributes, colours in classes, and links to the symbols of the document alone.
 export function svg(tag, attrs = {}, ...children) {
   if (attrs.href !== undefined && !String(attrs.href).startsWith('#i-')) throw new Error(`link to ${attrs.href}`);
-  if (attrs.fill !== undefined && !/^(none|url\(#hatch(-p)?\))$/.test(attrs.fill)) throw new Error(`fill ${attrs.fill}`);
+  if (attrs.fill && !/^(none|url\(#hatch(-p)?\))$/.test(attrs.fill)) throw new Error(`fill ${attrs.fill}`);
   const e = fit(document.createElementNS('http://www.w3.org/2000/svg', tag), attrs, drawn);
   e.append(...nodes(children));
   return e;

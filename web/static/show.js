@@ -113,13 +113,6 @@ const moment = (seconds, text) => el('time', { datetime: new Date(seconds * 1000
 // when shows a moment; nothing for none.
 export const when = (seconds) => (Number.isFinite(seconds) && seconds ? moment(seconds, `${day(seconds)}, ${clock(seconds)}`) : '');
 
-// ago shows how long ago a moment is.
-export function ago(seconds, now = Date.now() / 1000) {
-  if (!Number.isFinite(seconds) || !seconds) return '';
-  const past = now - seconds;
-  return moment(seconds, past < 60 ? 'just now' : `${span(past < 120 ? 120 : past).split(' ').slice(0, 1).join(' ')} ago`);
-}
-
 export const plural = (n, what) => `${n}${nb}${what}${n === 1 ? '' : 's'}`;
 
 // problem shows an error as the API has written it, or one of the page under a title.

@@ -1,7 +1,7 @@
 // The keepers: what each weighs and has missed, and the reports that they have voted on.
 import { get } from '../api.js';
 import { el, fill } from '../dom.js';
-import { address, state, stats } from '../parts.js';
+import { address, stats } from '../parts.js';
 import { plural, when } from '../show.js';
 import { table } from '../table.js';
 
@@ -21,7 +21,7 @@ export async function keepers({ root, signal, every }) {
     fill(body,
       stats('In short', ['Keepers', k.keepers.length], ['Active', k.keepers.filter((x) => x.status === 'active').length], ['Reports shown', k.reports.length], ['Final', k.reports.filter((r) => r.status === 'final').length], ['Open faults', el('a', { class: 'link', href: '#/slashes' }, plural(k.faults.length, 'fault'))]),
       table('Keepers', 'All keepers of the market.', ['Wallet', 'State', 'Bond, GNT #', 'Weight, GNT #', 'Votes #', 'Misses #', 'Missed since its last vote #', 'Last voted on #', 'Since'],
-        k.keepers.map((x) => [address(x.wallet, 'keeper'), state(x.status), x.bond, x.weight, x.votes, x.misses, x.missedReports, x.lastVotePeriod, when(x.registeredAt)])),
+        k.keepers.map((x) => [address(x.wallet, 'keeper'), el('span', { class: x.status === 'active' ? 'state run' : 'state' }, x.status), x.bond, x.weight, x.votes, x.misses, x.missedReports, x.lastVotePeriod, when(x.registeredAt)])),
       table('Reports', 'Reports of periods, the newest first. Older ones are closed.', ['Period', 'State', 'Final', 'Votes, by root', 'All weight, GNT #'],
         k.reports.map((r) => [r.period, r.status, when(r.finalisedAt), votes(r), r.totalWeight])));
   };

@@ -115,10 +115,10 @@ export async function lease({ root, argument, signal, every }) {
   signal.addEventListener('abort', () => leave.abort());
   const parts = async (l) => {
     leave.abort();
-    leave = new AbortController();
+    const mine = leave = new AbortController();
     const running = l.status === 'running';
     const use = running && (await import('./use.js')).use;
-    if (signal.aborted) return;
+    if (signal.aborted || mine !== leave) return;
     fill(live, running && use(l.address, leave.signal), tabs('What it does', [
       l.status !== 'awarded' && ['Logs', logs(l.address, leave.signal)], running && ['Terminal', el('div', { class: 'body' }, terminal(l.address, leave.signal))],
       running && ['Ports', el('div', { class: 'body' }, ports(l.address, leave.signal))], ['Events', judge]].filter(Boolean)));

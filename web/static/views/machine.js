@@ -3,7 +3,7 @@ import { get } from '../api.js';
 import { el, fill, icon, simulated } from '../dom.js';
 import { measured, pips, strip } from '../figures.js';
 import { address, card, claim, copyField, crumbs, inCard, marks, state, stats } from '../parts.js';
-import { ago, at, dollars, line, memory, money, nb, percent, perHour, plural, problem, short, span, sum, three, uptime, when } from '../show.js';
+import { at, line, memory, money, nb, percent, perHour, plural, problem, short, span, sum, three, uptime, when } from '../show.js';
 import { table } from '../table.js';
 import { byDay } from './days.js';
 import { faultTable } from './faults.js';

@@ -27,7 +27,7 @@ function chips(local, changed) {
   } } }, icon('check', 's14'), 'Real GPUs');
   const selects = filters.map(([name, label, values, , text]) => choice(name, [['', 'any'], ...values.map((v) => [v, text(v)])]));
   const boxes = selects.map((s, i) => el('label', { class: 'chip' }, el('b', {}, filters[i][1]), s));
-  const region = el('input', { name: 'region', placeholder: 'any', autocomplete: 'off', maxlength: 16, size: 8 });
+  const region = el('input', { name: 'region', placeholder: 'any', autocomplete: 'off', maxlength: 16 });
   const terms = () => [
     real.getAttribute('aria-pressed') === 'true' && 'real', ...selects.map((s, i) => s.value && filters[i][3](s.value)), region.value.trim() && `region=${region.value.trim().replace(/\s+/g, '')}`,
   ].filter(Boolean);

@@ -64,7 +64,7 @@ export async function newcluster({ root, query, signal }) {
     try {
       text = exact(amount(most(amountOf(form), m)));
     } catch { /* it is said when the form is sent */ }
-    fill(total, ['Reserved now, the most it can cost', text], ['Free credits', exact(status.account.free)], ['Left of the session key’s cap', exact(status.account.session.left)]);
+    fill(total, stats('Cost', ['Reserved now, the most it can cost', text], ['Free credits', exact(status.account.free)], ['Left of the session key’s cap', exact(status.account.session.left)]));
   };
   form.addEventListener('input', () => {
     failure.replaceChildren();

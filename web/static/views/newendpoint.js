@@ -63,7 +63,7 @@ export async function newendpoint({ root, query, signal }) {
       const r = request(form, t);
       [least, most] = [hourly(r, r.minReplicas), hourly(r, r.maxReplicas)];
     } catch { /* it is said when the form is sent */ }
-    fill(total, ['An hour costs at least, idle', least], ['An hour costs at most', most], ['Left of the session key’s cap', exact(status.account.session.left)]);
+    fill(total, stats('Cost', ['An hour costs at least, idle', least], ['An hour costs at most', most], ['Left of the session key’s cap', exact(status.account.session.left)]));
   };
   form.addEventListener('input', draw);
   let busy = false;

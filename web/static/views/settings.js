@@ -36,7 +36,7 @@ function runFor(minutes) {
     [time.value, unit.value] = [hours, '3600'];
     time.dispatchEvent(new Event('input', { bubbles: true }));
   };
-  return field('Run for', time, 'Stop or extend at any time.', el('div', { class: 'row' }, unit, seg('Usual times', ['1', '4', '12', '24'].map((h) => [h, `${h} h`]), minutes === 240 ? '4' : null, set)));
+  return field('Run for', time, 'Stop or extend at any time.', el('div', { class: 'row wrap' }, unit, seg('Usual times', ['1', '4', '12', '24'].map((h) => [h, `${h} h`]), minutes === 240 ? '4' : null, set)));
 }
 
 const advanced = (t, { local, wantsSimulated, rest }) => el('details', { class: 'more' }, el('summary', {}, 'Advanced', el('span', { class: 't3 small clip' }, t ? 'image, volume, network, region, budget, inspection' : 'environment, volume, network, region, minimum speed, budget, inspection and more')),

@@ -4,9 +4,9 @@ import { moneyBar } from '../figures.js';
 import { address, card } from '../parts.js';
 import { at, clock, plural } from '../show.js';
 
-// outcomes are the three that an audit, or a step, comes to: its colour, its mark, its words.
+// outcomes are the three that an audit, or a step, comes to: its colours, its mark, its words, and those of a step.
 const outcomes = {
-  right: ['', 'proof', 'check', 'Everything adds up'], wrong: ['bd', 'bad', 'x', 'Does not add up'], unknown: ['wn', 'warn', 'warn', 'Adds up as far as it can be read'],
+  right: ['', 'proof', 'check', 'Everything adds up', 'right'], wrong: ['bd', 'bad', 'x', 'Does not add up', 'wrong'], unknown: ['wn', 'warn', 'warn', 'Adds up as far as it can be read', 'not known'],
 };
 
 const shown = (outcome) => (Object.hasOwn(outcomes, outcome) ? outcomes[outcome] : outcomes.unknown); // a server of another version may have others
@@ -30,7 +30,7 @@ const when = (s) => (Number.isFinite(seconds(s)) ? el('time', { class: 'time', d
 
 function one(s, i) {
   const [, colour, symbol] = shown(s.outcome);
-  return el('li', { id: `step-${i + 1}`, 'data-step': s.name }, when(s), el('span', { class: `mark ${colour}` }, icon(symbol), el('span', { class: 'unseen' }, shown(s.outcome)[3])),
+  return el('li', { id: `step-${i + 1}`, 'data-step': s.name }, when(s), el('span', { class: `mark ${colour}` }, icon(symbol), el('span', { class: 'unseen' }, shown(s.outcome)[4])),
     el('div', {}, el('div', { class: 'medium' }, Object.hasOwn(names, s.name) ? names[s.name] : s.name), el('div', { class: 't2 small text' }, s.text),
       s.problems?.length > 0 && el('ul', { class: 'bad small' }, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'warn small' }, `Not known: ${s.unknown}`)),
     el('div', { class: 'barcell' }, s.money && moneyBar(s.money)), el('div', { class: 'sigcell' }, s.transaction && address(s.transaction, 'transaction', { kind: 'tx' })));

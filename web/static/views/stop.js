@@ -24,7 +24,7 @@ export function stopButton(l, failure, done) {
     const yes = await confirmed({
       title: 'Stop this lease?', yes: 'Stop the lease', danger: true,
       body: el('div', {}, el('p', {}, 'Its job ends at once, and what is not saved elsewhere is lost. A lease that is stopped cannot be started again.'),
-        describe(['Lease', el('code', {}, short(l.address))], ['Used so far', [span(l.usedSeconds), t && [', ', money(t.used)]]], t && ['Comes back to the credits', el('strong', {}, money(t.back))], t && ['Of what was reserved', money(t.whole)])),
+        describe(['Lease', el('code', {}, short(l.address))], ['Used so far', [span(l.usedSeconds), t && [', ', money(t.used)]]], ...(t ? [['Comes back to the credits', el('strong', {}, money(t.back))], ['Of what was reserved', money(t.whole)]] : []))),
     });
     if (!yes) return;
     stopping.add(l.address);

@@ -23,7 +23,7 @@ await page.getByText('Done, in transaction').waitFor();
 await open(page, 'Deploy');
 await page.getByLabel('Max price per GPU-hour').fill('3');
 await page.getByLabel('Image', { exact: true }).fill(image);
-await page.getByLabel('Command').fill(`/bin/sh -c 'mkdir -p /tmp/www; echo hello from the port >/tmp/www/index.html; httpd -p 8080 -h /tmp/www; i=0; while :; do i=$((i+1)); echo "line $i"; sleep 1; done'`);
+await page.getByLabel('Command', { exact: true }).fill(`/bin/sh -c 'mkdir -p /tmp/www; echo hello from the port >/tmp/www/index.html; httpd -p 8080 -h /tmp/www; i=0; while :; do i=$((i+1)); echo "line $i"; sleep 1; done'`);
 await advanced(page);
 await page.getByLabel('Network').selectOption('none');
 await page.getByLabel('Simulated GPUs too').check();

@@ -139,7 +139,7 @@ const fill = async (hours, cap) => {
   await page.getByLabel('Run for').fill(hours);
   await page.getByLabel('Unit of the time').selectOption('3600');
   await page.getByLabel('Max price per GPU-hour').fill(cap);
-  await page.getByLabel('Command').fill("sh -c 'sleep 600'");
+  await page.getByLabel('Command', { exact: true }).fill("sh -c 'sleep 600'");
   await advanced(page);
   await page.getByLabel('Simulated GPUs too').check();
 };

@@ -60,7 +60,7 @@ assert.equal(lamports(left.sol), lamports('10') - lamports(solShown), 'and the S
 await page.getByRole('link', { name: 'Look for GPUs' }).click();
 await page.getByRole('link', { name: /^Rent .*A100/ }).first().click();
 await heading(page, 'Deploy');
-await page.getByLabel('Command').fill("sh -c 'sleep 600'");
+await page.getByLabel('Command', { exact: true }).fill("sh -c 'sleep 600'");
 await send(page);
 await heading(page, 'Lease', 60_000);
 await page.locator('.state-running').waitFor({ timeout: 60_000 });

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +15,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
-
-	"github.com/gantry-market/gantry/internal/version"
 )
 
 // What a visitor of a public server may ask: so many requests a second, and so many at once. What reads histories counts for
@@ -58,12 +55,7 @@ func keptAnswer(path string) time.Duration {
 
 // registerPublic adds the operations that are of nobody.
 func (s *Server) registerPublic(api huma.API) {
-	health := read("health", "/health", "Whether the server answers")
-	huma.Register(api, health, func(context.Context, *struct{}) (*reply[Health], error) {
-		return &reply[Health]{Health{Status: "ok", Version: version.Build}}, nil
-	})
-	huma.Register(api, read("list-offers", "/v1/offers", "Search nodes"), s.offers)
-	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
+	s.registerMarket(api)
 	s.registerHistory(api)
 	s.registerProvider(api)
 	s.registerAbout(api)
@@ -78,6 +70,19 @@ type answer struct {
 	etag   string
 	until  time.Time
 }
+
+// recorder takes an answer down.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) { r.status = status }
+
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
 
 // everyone lets anybody read, without a token: each so often, and all of them the same answers for a short time.
 func (s *Server) everyone(hosts []string, next http.Handler) http.Handler {
@@ -183,12 +188,13 @@ func (p *publicHandler) shared(w http.ResponseWriter, r *http.Request) {
 func (p *publicHandler) read(key string, r *http.Request) answer {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerWithin)
 	defer cancel()
-	asked := httptest.NewRequestWithContext(ctx, http.MethodGet, r.URL.RequestURI(), nil)
-	out := httptest.NewRecorder()
+	asked := r.Clone(ctx)
+	asked.Method, asked.Header = http.MethodGet, http.Header{}
+	out := &recorder{header: http.Header{}, status: http.StatusOK}
 	p.next.ServeHTTP(out, asked)
-	body := bytes.Clone(out.Body.Bytes())
+	body := out.body.Bytes()
 	sum := sha256.Sum256(body)
-	a := answer{status: out.Code, kind: out.Header().Get("Content-Type"), body: body, etag: fmt.Sprintf(`"%x"`, sum[:16]), until: time.Now().Add(keptAnswer(r.URL.Path))}
+	a := answer{status: out.status, kind: out.header.Get("Content-Type"), body: body, etag: fmt.Sprintf(`"%x"`, sum[:16]), until: time.Now().Add(keptAnswer(r.URL.Path))}
 	if a.status == http.StatusOK && len(body) <= maxAnswer {
 		p.answers.Add(key, a)
 	}

@@ -26,13 +26,10 @@ func TestPublicHasNothingOfAnAccount(t *testing.T) {
 		w, _ := ask(t, s, http.MethodGet, path, "", nil)
 		require.Equal(t, http.StatusOK, w.Code, path)
 	}
-	for path := range (&Server{}).api(http.NewServeMux()).OpenAPI().Paths {
-		item := s.api(http.NewServeMux()).OpenAPI().Paths[path]
-		if item != nil {
-			require.Nil(t, item.Post, path)
-			require.Nil(t, item.Put, path)
-			require.Nil(t, item.Delete, path)
-		}
+	for path, item := range s.api(http.NewServeMux()).OpenAPI().Paths {
+		require.Nil(t, item.Post, path)
+		require.Nil(t, item.Put, path)
+		require.Nil(t, item.Delete, path)
 	}
 	for _, path := range []string{
 		"/v1/leases", "/v1/status", "/v1/events", "/v1/clusters", "/v1/deployments", "/v1/team", "/v1/credits/ways", "/v1/templates", "/page/funds", "/page/session",

@@ -75,6 +75,7 @@ export async function lease({ root, argument, signal, every }) {
   const aside = el('aside', { class: 'stack-16', 'aria-label': 'About this lease' });
   const facts = el('div', { class: 'stack-16' });
   root.append(crumbs('#/leases', 'Leases', el('code', { class: 'tiny' }, short(id))), top, failure, bar, ended, el('div', { class: 'lease' }, live, aside));
+  fill(top, el('h1', { tabindex: -1 }, 'Lease'));
   let shown = '';
   let status = '';
   let why = '';

@@ -84,7 +84,7 @@ export function draw(about, name, { out, find }) {
     el('nav', { class: 'views', 'aria-label': role.name }, visible(role, about).map((v) => link(at, 'page', v))),
     el('div', { class: 'tools' },
       el('button', { type: 'button', class: 'find', 'aria-label': 'Jump to a view, a lease or an address', on: { click: find } }, icon('search', 's14'), el('span', {}, 'Jump to…'), el('kbd', {}, '⌘K')),
-      network, themeButton(), !about.public && [account(), el('button', { type: 'button', class: 'icon-btn hide-s', 'aria-label': 'Sign out', title: 'Sign out', on: { click: out } }, icon('undo'))]));
+      network, themeButton(), !about.public && [account(), el('button', { type: 'button', class: 'icon-btn leave', 'aria-label': 'Sign out', title: 'Sign out', on: { click: out } }, icon('undo'))]));
   bar.setAttribute('aria-label', `${role.name}, and menu`);
   fill(bar, visible(role, about).slice(0, 4).map((v) => link(at, 'page', v, true)), el('button', { type: 'button', on: { click: () => menu(about, at, out) } }, icon('menu'), 'Menu'));
   balance();

@@ -169,6 +169,7 @@ async function start() {
   addEventListener('hashchange', enter);
   addEventListener('keydown', pressed);
   addEventListener('gantry-changed', refresh);
+  addEventListener('gantry-leave', out);
   document.querySelector('.skip').addEventListener('click', (e) => {
     e.preventDefault();
     main.focus();

@@ -19,7 +19,8 @@ export async function wallet({ root, signal, every }) {
   const failure = el('div');
   const who = el('div');
   const forms = el('div', { class: 'gap' });
-  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Wallet'), el('p', {}, 'With a wallet on a phone, or money from a card: ', el('a', { class: 'link', href: '#/credits' }, 'Add credits'), '.'))), el('div', { class: 'gap' }, top, said, failure, who, forms));
+  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Wallet'), el('p', {}, 'With a wallet on a phone, or money from a card: ', el('a', { class: 'link', href: '#/credits' }, 'Add credits'), '.')),
+    el('button', { type: 'button', class: 'btn', on: { click: () => dispatchEvent(new CustomEvent('gantry-leave')) } }, 'Sign out')), el('div', { class: 'gap' }, top, said, failure, who, forms));
   let status;
   let funds;
   let shown = '';

@@ -28,12 +28,13 @@ const Prefix = "/page/"
 
 // policy lets the page load what this server has, and speak to it alone. form-action is 'none': the page sends forms
 // itself. Nothing may turn text into markup or script.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // types are the content types of the files. Those of the system's own table differ between machines.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
 }
 
 // File is one file of the page; it answers a GET.

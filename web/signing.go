@@ -11,7 +11,7 @@ import (
 var signing embed.FS
 
 // shared are the files of the page that the one for signing has too.
-var shared = []string{"page.css", "icon.svg", "dom.js", "show.js", "wallet.js", "views/connect.js"}
+var shared = []string{"page.css", "fonts/geist.woff2", "fonts/geist-mono.woff2", "icon.svg", "dom.js", "show.js", "wallet.js", "views/connect.js"}
 
 // Signing are the files of a page on which a wallet signs what a command sends. Its only view has no navigation, and asks
 // nothing of `gantry serve`. The wallet for development is there only where local is set.

@@ -54,13 +54,7 @@ type leaseInput struct {
 
 // register adds all operations.
 func (s *Server) register(api huma.API) {
-	health := read("health", "/health", "Whether the server answers")
-	health.Security = []map[string][]string{}
-	health.Errors = nil
-	huma.Register(api, health, func(context.Context, *struct{}) (*reply[Health], error) {
-		return &reply[Health]{Health{Status: "ok", Version: version.Build}}, nil
-	})
-	huma.Register(api, read("list-offers", "/v1/offers", "Search nodes"), s.offers)
+	s.registerMarket(api)
 	huma.Register(api, read("list-leases", "/v1/leases", "The customer's leases"), s.leases)
 	huma.Register(api, read("get-lease", "/v1/leases/{id}", "One of the customer's leases"), s.lease)
 	huma.Register(api, read("get-job", "/v1/leases/{id}/job", "What the machine of a lease says of its job: whether it runs, and how it ended"), s.jobStatus)
@@ -89,6 +83,17 @@ func (s *Server) register(api huma.API) {
 	s.registerHistory(api)
 	s.registerProvider(api)
 	s.registerPage(api)
+}
+
+// registerMarket adds the health of the server, and what the market is now.
+func (s *Server) registerMarket(api huma.API) {
+	health := read("health", "/health", "Whether the server answers")
+	health.Security = []map[string][]string{}
+	health.Errors = nil
+	huma.Register(api, health, func(context.Context, *struct{}) (*reply[Health], error) {
+		return &reply[Health]{Health{Status: "ok", Version: version.Build}}, nil
+	})
+	huma.Register(api, read("list-offers", "/v1/offers", "Search nodes"), s.offers)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
 }
 

@@ -72,7 +72,9 @@ type Options struct {
 	Funding Funding
 	// Local says that the cluster is a local network.
 	Local bool
-	Log   zerolog.Logger
+	// Public makes a server that shows the market to everyone: it needs no token, and has nothing of an account.
+	Public bool
+	Log    zerolog.Logger
 }
 
 // Server is the HTTP API.
@@ -100,8 +102,11 @@ func New(o Options) *Server {
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
+	if len(o.Page) > 0 {
+		open[aboutPath] = true
+	}
 	if o.Wallet != nil {
-		open[aboutPath], open[challengePath], open[walletPath] = true, true, true
+		open[challengePath], open[walletPath] = true, true
 	}
 	for _, f := range o.Page {
 		open[f.Path] = true
@@ -114,6 +119,10 @@ func New(o Options) *Server {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	for _, h := range o.Hosts {
 		hosts = append(hosts, strings.ToLower(h))
+	}
+	if o.Public {
+		s.handler = s.recovered(s.everyone(hosts, s.logged(found(mux))))
+		return s
 	}
 	g := &guard{hosts: hosts, open: open, caller: s.caller, next: s.logged(found(mux))}
 	if o.Inference != nil {
@@ -139,7 +148,14 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	c.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(mux, c)
 	api.UseMiddleware(authorise, valued(api))
+	if s.o.Public {
+		s.registerPublic(api)
+		return api
+	}
 	s.register(api)
+	if len(s.o.Page) > 0 {
+		s.registerAbout(api)
+	}
 	if s.o.Wallet != nil {
 		s.registerWallet(api)
 	}

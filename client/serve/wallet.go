@@ -10,22 +10,12 @@ import (
 	"github.com/gantry-market/gantry/client/wallet"
 )
 
-const aboutPath = "/page/about"
-
 // Wallet builds what only the customer's own key may sign, and sends what it has signed. *wallet.Builder implements it.
 type Wallet interface {
 	Build(ctx context.Context, r wallet.Request) (wallet.Transaction, error)
 	Submit(ctx context.Context, id string, signed []byte) (service.Sent, error)
 	Funds(ctx context.Context) (wallet.Funds, error)
 	Chain(ctx context.Context) (string, error)
-}
-
-// About is what a page has to know before somebody is signed in.
-type About struct {
-	// Chain is how wallets name the cluster.
-	Chain string `json:"chain"`
-	// Local says that it is a local network, on which the page has a wallet for development.
-	Local bool `json:"local"`
 }
 
 type submitInput struct {
@@ -40,13 +30,6 @@ func (s *Server) registerWallet(api huma.API) {
 	hidden := func(id, method, path string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Hidden: true}
 	}
-	huma.Register(api, hidden("about", http.MethodGet, aboutPath), func(ctx context.Context, _ *struct{}) (*reply[About], error) {
-		chain, err := s.o.Wallet.Chain(ctx)
-		if err != nil {
-			return nil, failed(err)
-		}
-		return &reply[About]{About{Chain: chain, Local: s.o.Local}}, nil
-	})
 	huma.Register(api, hidden("wallet-funds", http.MethodGet, "/page/funds"), func(ctx context.Context, _ *struct{}) (*reply[wallet.Funds], error) {
 		f, err := s.o.Wallet.Funds(ctx)
 		if err != nil {
@@ -71,13 +54,6 @@ func (s *Server) registerWallet(api huma.API) {
 			return nil, failed(err)
 		}
 		return &reply[service.Sent]{sent}, nil
-	})
-	huma.Register(api, hidden("keepers", http.MethodGet, "/page/keepers"), func(ctx context.Context, _ *struct{}) (*reply[service.Keepers], error) {
-		k, err := s.o.Service.Keepers(ctx)
-		if err != nil {
-			return nil, failed(err)
-		}
-		return &reply[service.Keepers]{k}, nil
 	})
 	s.registerWalletSignIn(api)
 }

@@ -26,6 +26,14 @@ type Step struct {
 	Unknown  string   `json:"unknown,omitempty" doc:"Why it is not known whether it adds up"`
 	Tx       string   `json:"transaction,omitempty"`
 	Explorer string   `json:"explorer,omitempty"`
+	Money    *Money   `json:"money,omitempty" doc:"Where the lease's money is after the step; absent before it was awarded, and of other histories"`
+}
+
+// Money is where the money of a lease is after a step, USDC.
+type Money struct {
+	Reserved string `json:"reserved" doc:"Held by the lease, for its provider or to come back"`
+	Paid     string `json:"paid" doc:"For the time, the fee included"`
+	Returned string `json:"returned" doc:"Of what was reserved, to the customer's credits"`
 }
 
 // DescribeSteps describes the steps of an audit.
@@ -33,6 +41,9 @@ func DescribeSteps(steps []audit.Step, e chain.Explorer) []Step {
 	out := make([]Step, len(steps))
 	for i, st := range steps {
 		out[i] = Step{Name: st.Name, Text: st.Text, OK: st.OK(), Outcome: string(st.Outcome()), Problems: st.Problems, Unknown: st.Unknown}
+		if m := st.Money; m != nil {
+			out[i].Money = &Money{Reserved: m.Reserved.Exact(), Paid: m.Paid.Exact(), Returned: m.Returned.Exact()}
+		}
 		if !st.Time.IsZero() {
 			out[i].Time = st.Time.UTC().Format(time.RFC3339)
 		}

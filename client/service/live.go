@@ -62,11 +62,7 @@ func (s *Service) Follow(ctx context.Context, customer solana.PublicKey, known f
 		return nil, nil, err
 	}
 	l := &live{customer: customer, view: v, watcher: w, ctx: ctx}
-	l.ranking = newCached(l, s.readRanking)
-	l.market = newCached(l, s.readMarket)
-	l.cluster = newCached(l, s.readCluster)
-	l.clock = newCached(l, s.readClock)
-	l.starts = newCached(l, s.readStarts)
+	s.answerFrom(l)
 	l.wg.Go(func() {
 		_ = w.Run(ctx, func(e watch.Event) { // its only error is the context's
 			if err := v.Apply(e); err != nil {
@@ -82,13 +78,34 @@ func (s *Service) Follow(ctx context.Context, customer solana.PublicKey, known f
 		}
 	})
 	s.live.Store(l)
-	return v, func() {
-		s.live.Store(nil)
-		l.mu.Lock()
-		l.ctx = nil
-		l.mu.Unlock()
-		l.wg.Wait()
-	}, nil
+	return v, func() { s.leave(l) }, nil
+}
+
+// Keep keeps what the service answers about the market in memory for a short time, of no customer, until ctx has ended; wait waits
+// for what it still reads. It is called once, in place of Follow.
+func (s *Service) Keep(ctx context.Context) (wait func()) {
+	l := &live{view: view.New(view.Options{Log: s.log}), ctx: ctx}
+	s.answerFrom(l)
+	s.live.Store(l)
+	return func() { s.leave(l) }
+}
+
+// answerFrom has a service's answers about the market come from memory.
+func (s *Service) answerFrom(l *live) {
+	l.ranking = newCached(l, s.readRanking)
+	l.market = newCached(l, s.readMarket)
+	l.cluster = newCached(l, s.readCluster)
+	l.clock = newCached(l, s.readClock)
+	l.starts = newCached(l, s.readStarts)
+}
+
+// leave ends what is kept in memory, and waits for what is read.
+func (s *Service) leave(l *live) {
+	s.live.Store(nil)
+	l.mu.Lock()
+	l.ctx = nil
+	l.mu.Unlock()
+	l.wg.Wait()
 }
 
 func newCached[T any](l *live, read func(context.Context) (T, error)) cached[T] {
@@ -110,7 +127,7 @@ func (l *live) run(f func(context.Context)) bool {
 // of is the view of a customer's accounts if it is up to date; nil otherwise: then the cluster is asked, whose error is
 // the answer when it does not answer.
 func (l *live) of(customer solana.PublicKey) *view.View {
-	if l == nil || customer != l.customer || !l.watcher.Status().Connected {
+	if l == nil || l.watcher == nil || customer != l.customer || !l.watcher.Status().Connected {
 		return nil
 	}
 	return l.view

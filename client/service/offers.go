@@ -40,6 +40,7 @@ type Offer struct {
 	// Measured is what keepers have measured of it, Claimed what its provider says of its network; nil before the first time.
 	Measured   *Measured `json:"measured,omitempty"`
 	Claimed    Claimed   `json:"claimed"`
+	Typical    *Typical  `json:"typical,omitempty" doc:"What a machine of this model reaches as a rule; absent where too few were measured"`
 	CPUCores   uint32    `json:"cpuCores"`
 	RAMMiB     uint32    `json:"ramMib"`
 	DiskGiB    uint32    `json:"diskGib"`
@@ -70,6 +71,23 @@ type Claimed struct {
 	Bandwidth string `json:"gigabytesPerSecond,omitempty"`
 	DownMbps  uint32 `json:"downMbps"`
 	UpMbps    uint32 `json:"upMbps"`
+}
+
+// Typical is what machines of a model reach as a rule.
+type Typical struct {
+	TOPS string `json:"tops" doc:"10¹² int8 operations a second of the weakest GPU"`
+	Of   string `json:"of" enum:"class,market" doc:"class: the median on which the class was calibrated; market: the median of the machines that were measured"`
+}
+
+// classShare is what a class asks for, of the median on which it was calibrated.
+const classShare = 0.75
+
+// typicalOf is what the class of a node was calibrated on; nil where it is not.
+func typicalOf(n *market.Node) *Typical {
+	if !n.Calibrated() || n.MinOperations == 0 {
+		return nil
+	}
+	return &Typical{TOPS: market.TOPS(uint32(float64(n.MinOperations) / classShare)), Of: "class"}
 }
 
 // Measured is what keepers have measured of a node, last and by its class.
@@ -140,7 +158,7 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
 		Uptime: market.Percent(n.ShownUptime()), Reputation: market.Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
-		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m),
+		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m), Typical: typicalOf(n),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, CUDA: market.CUDA(n.Spec.Cuda).String(), Faults: n.PendingFaults, Registered: n.RegisteredAt,
 		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
 	}

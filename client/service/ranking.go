@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -20,6 +22,8 @@ type ranking struct {
 	nodes  []rankedNode
 	models map[uint16]*market.Model
 	stats  Statistics
+	// typical are the medians of what was measured, by model, where enough machines of enough owners were.
+	typical map[uint16]*Typical
 
 	mu    sync.Mutex
 	found map[string]Found        // answers to searches, by their terms: they change with the ranking only
@@ -78,8 +82,38 @@ func rank(v *view.View, now int64) *ranking {
 	slices.SortFunc(r.nodes, func(a, b rankedNode) int {
 		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(b.rep, a.rep), bytes.Compare(a.tie[:], b.tie[:]))
 	})
-	r.stats = r.statistics()
+	r.stats, r.typical = r.statistics(), r.medians()
 	return r
+}
+
+// typicalNodes and typicalOwners are how many machines, of how many owners, a median needs to say what is typical.
+const (
+	typicalNodes  = 5
+	typicalOwners = 3
+)
+
+// medians are those of what was measured of each model's real GPUs.
+func (r *ranking) medians() map[uint16]*Typical {
+	figures := map[uint16][]uint32{}
+	owners := map[uint16]map[solana.PublicKey]bool{}
+	for _, x := range r.nodes {
+		if x.node.Operations == 0 || x.node.Spec.Simulated == 1 {
+			continue
+		}
+		id := x.node.Spec.Model
+		figures[id] = append(figures[id], x.node.Operations)
+		if owners[id] == nil {
+			owners[id] = map[solana.PublicKey]bool{}
+		}
+		owners[id][x.node.Provider] = true
+	}
+	out := map[uint16]*Typical{}
+	for id, all := range figures {
+		if m, ok := median(all); ok && len(all) >= typicalNodes && len(owners[id]) >= typicalOwners {
+			out[id] = &Typical{TOPS: market.TOPS(m), Of: "market"}
+		}
+	}
+	return out
 }
 
 // answer is search for terms as they are written. The answer is shared, and not to be changed.
@@ -124,7 +158,11 @@ func (r *ranking) search(q *Terms, by SortBy, most int) Found {
 			found.Unfit["too dear"]++
 		default:
 			if found.Fit++; found.Fit <= most {
-				found.Offers = append(found.Offers, DescribeNode(x.node, m, r.at))
+				o := DescribeNode(x.node, m, r.at)
+				if o.Typical == nil {
+					o.Typical = r.typical[x.node.Spec.Model]
+				}
+				found.Offers = append(found.Offers, o)
 			}
 		}
 	}

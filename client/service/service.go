@@ -42,6 +42,11 @@ type Sent struct {
 	Explorer  string `json:"explorer"`
 }
 
+// Explorer builds links to an explorer of the cluster.
+func (s *Service) Explorer(ctx context.Context) (chain.Explorer, error) {
+	return s.client.Explorer(ctx)
+}
+
 // Load reads the market's account and checks that it is one that this program understands.
 func (s *Service) Load(ctx context.Context) (market.Market, error) {
 	return query.Load(ctx, s.client, s.client.Commitment())

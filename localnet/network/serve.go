@@ -49,6 +49,11 @@ func (n *Network) StartServeForWallet(ctx context.Context, customer seed.Wallet)
 	return n.serve(ctx, serveName+"-"+customer.Name, "--customer", customer.Address().String())
 }
 
+// StartPublic starts `gantry serve --public`.
+func (n *Network) StartPublic(ctx context.Context) (Served, error) {
+	return n.serve(ctx, serveName+"-public", "--public")
+}
+
 // serve starts the command under a name, and waits until it answers.
 func (n *Network) serve(ctx context.Context, name string, who ...string) (Served, error) {
 	served := Served{TokenFile: filepath.Join(n.cfg.Dir, "keys", name+".token")}

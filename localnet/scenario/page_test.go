@@ -40,6 +40,30 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
+// A visitor without an account looks at the market, a machine, an audit, keepers and slashes, in a browser.
+func TestPageForEveryone(t *testing.T) {
+	t.Parallel()
+	browser.Find(t)
+	n, _ := newMarket(t)
+	customer := n.Keys.Customers[0]
+	ok(t, n, customer, "credits", "add", "10")
+	args := deploy("1.60", "A100", "--run-to-completion")
+	ok(t, n, customer, args...)
+	history, err := invariants.ReadHistory(t.Context(), n.Chain, nil, 0)
+	require.NoError(t, err)
+	orders, _ := ledger(history)
+	var lease string
+	for _, o := range orders {
+		for l := range o.leases {
+			lease = l.String()
+		}
+	}
+	require.NotEmpty(t, lease)
+	served, err := n.StartPublic(t.Context())
+	require.NoError(t, err)
+	browser.Run(t, pageTime, "public.mjs", served.URL, lease)
+}
+
 // leasesBought is how many leases a wallet was awarded, those that are closed by now included.
 func leasesBought(t *testing.T, n *network.Network, customer seed.Wallet) (bought int) {
 	t.Helper()

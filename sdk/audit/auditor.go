@@ -37,7 +37,12 @@ type auditor struct {
 }
 
 func (a *auditor) step(t Tx, name string, c checks, format string, args ...any) {
-	a.lease.Steps = append(a.lease.Steps, c.step(t, name, format, args...))
+	s := c.step(t, name, format, args...)
+	if a.granted > 0 {
+		held := a.reserved - min(a.reserved, a.lease.Fee) // the fee is paid, and leaves the lease when it is closed
+		s.Money = &Money{Reserved: held, Paid: a.lease.Paid, Returned: a.lease.Refunded}
+	}
+	a.lease.Steps = append(a.lease.Steps, s)
 }
 
 // checks begins the checks of a step, with what is not known so far.

@@ -26,6 +26,14 @@ type Step struct {
 	Signature solana.Signature // zero for a conclusion over several transactions
 	Problems  []string         // what does not add up
 	Unknown   string           // why it is not known whether all of it adds up
+	Money     *Money           // of the lease after the step; nil where it holds none
+}
+
+// Money is where the money of a lease is after a step.
+type Money struct {
+	Reserved market.USDC // held by the lease, for its provider or to come back
+	Paid     market.USDC // for the time, the fee included
+	Returned market.USDC // of what was reserved, to the customer's credits
 }
 
 // OK reports whether the step is known to be right.

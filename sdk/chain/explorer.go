@@ -2,6 +2,7 @@ package chain
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/gagliardetto/solana-go"
 )
@@ -57,6 +58,11 @@ func (e Explorer) Tx(sig solana.Signature) string { return e.link("tx/" + sig.St
 
 // Address links to an account.
 func (e Explorer) Address(key solana.PublicKey) string { return e.link("address/" + key.String()) }
+
+// Template is a link in which {path} stands for what is looked up, such as address/KEY or tx/SIGNATURE.
+func (e Explorer) Template() string {
+	return strings.Replace(e.link("-path-"), "-path-", "{path}", 1)
+}
 
 func (e Explorer) link(path string) string {
 	u := url.URL{Scheme: "https", Host: "explorer.solana.com", Path: "/" + path}

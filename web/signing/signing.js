@@ -77,10 +77,10 @@ function show(who, about, request, again) {
       fails(err);
     }
   };
-  fill(body, title('Sign this?'), el('ul', {}, request.effects.map((e) => el('li', {}, e))),
-    el('p', { class: 'note' }, 'Signed by ', el('code', {}, who.account.address), '. The wallet and the device show the transaction too: compare.'), state,
-    el('div', { class: 'buttons' }, el('button', { type: 'button', class: 'act', on: { click: sign } }, `Sign with ${who.wallet.name}`),
-      el('button', { type: 'button', on: { click: refuse } }, 'Refuse')));
+  fill(body, title('Sign this?'), el('ul', { class: 'effects' }, request.effects.map((e) => el('li', {}, e))),
+    el('p', { class: 't3 small' }, 'Signed by ', el('code', {}, who.account.address), '. The wallet and the device show the transaction too: compare.'), state,
+    el('div', { class: 'buttons' }, el('button', { type: 'button', class: 'btn act', on: { click: sign } }, `Sign with ${who.wallet.name}`),
+      el('button', { type: 'button', class: 'btn', on: { click: refuse } }, 'Refuse')));
   body.querySelector('h1').focus();
   if (again.sign) {
     again.sign = false;
@@ -111,7 +111,7 @@ async function start() {
       }
       if (again.sign) continue;
       failure.replaceChildren();
-      fill(body, title('Connected'), el('p', { role: 'status' }, now.note || 'The command prepares a transaction.'), el('p', { class: 'note' }, 'Leave this tab open.'));
+      fill(body, title('Connected'), el('p', { role: 'status' }, now.note || 'The command prepares a transaction.'), el('p', { class: 't3 small' }, 'Leave this tab open.'));
       if (now.note) say(now.note);
     }
     fill(body, title('Done'), el('p', {}, 'The command has ended. What came of it is in its terminal. This tab can be closed.'));

@@ -2,28 +2,50 @@
 // chain by strangers.
 
 const attributes = new Set([
-  'accept', 'autocomplete', 'class', 'colspan', 'for', 'href', 'id', 'inputmode', 'max', 'maxlength', 'min', 'name', 'open', 'pattern', 'placeholder',
-  'required', 'role', 'rows', 'scope', 'spellcheck', 'step', 'tabindex', 'title', 'type', 'value',
+  'accept', 'autocomplete', 'class', 'colspan', 'datetime', 'disabled', 'download', 'for', 'href', 'id', 'inputmode', 'list', 'max', 'maxlength', 'min', 'name', 'open',
+  'pattern', 'placeholder', 'required', 'role', 'rows', 'scope', 'spellcheck', 'step', 'tabindex', 'title', 'type', 'value',
 ]);
 
-// el makes an element. Attributes that are null or false are left out; on is an object of listeners; links lead to views.
-export function el(tag, attrs = {}, ...children) {
-  const e = document.createElement(tag);
+const drawn = new Set([
+  'class', 'cx', 'cy', 'd', 'fill', 'height', 'href', 'opacity', 'preserveAspectRatio', 'r', 'role', 'rx', 'stroke-dasharray', 'stroke-width', 'tabindex', 'text-anchor', 'viewBox',
+  'width', 'x', 'y',
+]);
+
+// fit sets the attributes that a list allows. Those that are null or false are left out; on is an object of listeners.
+function fit(e, attrs, allowed) {
   for (const [name, value] of Object.entries(attrs)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'on') {
       for (const [event, f] of Object.entries(value)) e.addEventListener(event, f);
       continue;
     }
-    if (!attributes.has(name) && !name.startsWith('aria-') && !name.startsWith('data-')) throw new Error(`attribute ${name}`);
-    if (name === 'href' && !String(value).startsWith('#/')) throw new Error(`link to ${value}`);
+    if (!allowed.has(name) && !name.startsWith('aria-') && !name.startsWith('data-')) throw new Error(`attribute ${name}`);
     e.setAttribute(name, value === true ? '' : String(value));
   }
+  return e;
+}
+
+// el makes an element; links lead to views.
+export function el(tag, attrs = {}, ...children) {
+  if (attrs.href !== undefined && !String(attrs.href).startsWith('#/')) throw new Error(`link to ${attrs.href}`);
+  const e = fit(document.createElement(tag), attrs, attributes);
   e.append(...nodes(children));
   return e;
 }
 
-// outside is a link that leaves the page: to a port that is forwarded to this machine, or to a gateway's name. What is neither
+// svg makes a part of a drawing: geometry in attributes, colours in classes, and links to the symbols of the document alone.
+export function svg(tag, attrs = {}, ...children) {
+  if (attrs.href !== undefined && !String(attrs.href).startsWith('#i-')) throw new Error(`link to ${attrs.href}`);
+  if (attrs.fill && !/^(none|url\(#hatch(-p)?\))$/.test(attrs.fill)) throw new Error(`fill ${attrs.fill}`);
+  const e = fit(document.createElementNS('http://www.w3.org/2000/svg', tag), attrs, drawn);
+  e.append(...nodes(children));
+  return e;
+}
+
+// icon is a symbol of the document.
+export const icon = (name, size = '') => svg('svg', { class: `i ${size}`.trim(), 'aria-hidden': 'true' }, svg('use', { href: `#i-${name}` }));
+
+// outside is a link that leaves the page: to a port that is forwarded to this machine, or to a name with TLS. What is neither
 // is shown as text.
 export function outside(url, ...children) {
   const at = URL.canParse(url) ? new URL(url) : null;
@@ -50,25 +72,20 @@ export function fill(e, ...children) {
 
 // describe makes a list of names and values; those without a value are left out.
 export function describe(...pairs) {
-  return el('dl', {}, pairs.filter(([, v]) => v !== undefined && v !== null && v !== false && v !== '').map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
-}
-
-// figure is a short name above a value.
-export function figure(name, value) {
-  return el('div', {}, el('span', { class: 'note' }, name), el('span', {}, value));
+  return el('dl', { class: 'kv' }, pairs.filter(([, v]) => v !== undefined && v !== null && v !== false && v !== '').map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
 }
 
 let fields = 0;
 
 // field is a form's control with its label, and a note that is read with it.
-export function field(label, control, note) {
+export function field(label, control, note, more) {
   const id = `f${++fields}`;
   control.id = id;
   if (note) control.setAttribute('aria-describedby', `${id}-note`);
   const tick = control.type === 'checkbox';
   const name = el('label', { for: id }, label);
-  const text = note && el('span', { class: 'note', id: `${id}-note` }, note);
-  return el('div', { class: tick ? 'field tick' : 'field' }, tick ? [control, name, text && el('span')] : [name, control], text);
+  const text = note && el('span', { class: 'help', id: `${id}-note` }, note);
+  return el('div', { class: tick ? 'field tick' : 'field' }, tick ? [control, name, text && el('span')] : [name, control, more], text);
 }
 
 // choice is a select of [value, text] pairs.
@@ -80,7 +97,7 @@ export function choice(name, options, chosen) {
 
 export const code = (text) => text && el('code', {}, text);
 
-export const simulated = () => el('span', { class: 'badge simulated' }, 'simulated');
+export const simulated = () => el('span', { class: 'tag warn simulated' }, 'Simulated');
 
 // say has a screen reader read a text.
 export function say(text) {

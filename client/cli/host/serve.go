@@ -44,6 +44,7 @@ func serveCommand(s command.Streams) *cli.Command {
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
 			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of your own template, in addition to those that gantry comes with; repeat"},
+			&cli.BoolFlag{Name: "public", Usage: "show the market, and nothing else, to everyone: no token, no account, no key"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
 			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},
@@ -77,6 +78,9 @@ func (s *session) serve() (err error) {
 	}
 	if _, err := s.Market(); err != nil {
 		return err
+	}
+	if s.CLI.Bool("public") {
+		return s.servePublic()
 	}
 	customer, err := s.served()
 	if err != nil {

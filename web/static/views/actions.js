@@ -2,8 +2,9 @@
 // wallet.
 import { ask, get } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { choice, describe, el, field, fill } from '../dom.js';
-import { amount, cost, micro, problem, span, usdc } from '../show.js';
+import { choice, describe, el, field, fill, icon } from '../dom.js';
+import { toast } from '../parts.js';
+import { amount, cost, exact, micro, problem, span } from '../show.js';
 import { signed } from '../sign.js';
 import { current } from '../wallet.js';
 import { newKey } from './pending.js';
@@ -24,30 +25,28 @@ function doing(failure) {
   };
 }
 
-// extend asks for more time. A request that got no answer is repeated with its key, with which it extends once.
-export function extendForm(l, done) {
-  const failure = el('div');
+// pending are extensions without an answer: they are repeated with their keys, with which they extend once.
+const pending = new Map();
+
+// extendButton asks for more time.
+export function extendButton(l, failure, done) {
   const run = doing(failure);
-  const minutes = el('input', { name: 'minutes', type: 'number', min: 1, max: 525600, value: 10, required: true });
-  let pending = null; // one without an answer
-  const form = el('form', { class: 'row' }, field('Minutes more', minutes), el('div', {}, el('button', {}, 'Extend')));
-  form.addEventListener('submit', (e) => {
-    e.preventDefault();
-    run(async () => {
-      const seconds = Math.round(Number(minutes.value) * 60);
-      const price = micro(l.pricePerGpuHour);
-      const yes = await confirmed({
-        title: 'Extend this lease?', yes: 'Extend', body: el('div', {}, describe(['Lease', el('code', {}, l.address)], ['Longer by', span(seconds)],
-          ['Reserves about', price !== null && el('strong', {}, usdc(amount(cost(price, l.gpus, seconds))))]), el('p', {}, 'At the price of the lease. The server signs with its session key.')),
-      });
-      if (!yes) return;
-      if (pending?.seconds !== seconds) pending = { key: newKey(), seconds };
-      await ask('POST', `/v1/leases/${encodeURIComponent(l.address)}/extend`, { body: { seconds }, headers: { 'Idempotency-Key': pending.key } });
-      pending = null;
-      await done(true);
-    });
-  });
-  return el('div', {}, form, failure);
+  return el('button', { type: 'button', class: 'btn', 'data-key': 'extend', on: { click: () => run(async () => {
+    const minutes = el('input', { name: 'minutes', type: 'number', min: 1, max: 525600, value: 10, required: true, 'data-first': true });
+    const price = micro(l.pricePerGpuHour);
+    const sum = el('strong');
+    const seconds = () => Math.round(Number(minutes.value) * 60);
+    const draw = () => fill(sum, price !== null && seconds() > 0 ? exact(amount(cost(price, l.gpus, seconds()))) : '–');
+    minutes.addEventListener('input', draw);
+    draw();
+    const yes = await confirmed({ title: 'Extend this lease?', yes: 'Extend', body: el('div', { class: 'stack-12' }, field('Minutes more', minutes), describe(['Reserves about', sum]), el('p', { class: 't3 small' }, 'At the price of the lease. The server signs with its session key.')) });
+    if (!yes) return;
+    if (pending.get(l.address)?.seconds !== seconds()) pending.set(l.address, { key: newKey(), seconds: seconds() });
+    await ask('POST', `/v1/leases/${encodeURIComponent(l.address)}/extend`, { body: { seconds: seconds() }, headers: { 'Idempotency-Key': pending.get(l.address).key } });
+    pending.delete(l.address);
+    toast(`Extended by ${span(seconds())}.`);
+    await done(true);
+  }) } }, icon('plus', 's14'), 'Extend');
 }
 
 // withWallet is the wallet that is connected and is the customer's.
@@ -64,7 +63,7 @@ export function judgeForms(l, done, signal) {
   const said = el('div', { role: 'status' });
   const run = doing(failure);
   const stars = choice('stars', [['5', '5: as it should be'], ['4', '4'], ['3', '3'], ['2', '2'], ['1', '1: of no use']]);
-  const rate = el('form', { class: 'row' }, field('Rating', stars), el('div', {}, el('button', {}, 'Rate')));
+  const rate = el('form', { class: 'row' }, field('Rating', stars), el('div', {}, el('button', { class: 'btn' }, 'Rate')));
   rate.addEventListener('submit', (e) => {
     e.preventDefault();
     run(async () => {
@@ -76,7 +75,7 @@ export function judgeForms(l, done, signal) {
   });
   const kind = choice('kind', [['not-delivered', 'the job did not run as ordered'], ['bad-output', 'it ran, and its output is wrong']]);
   const text = el('textarea', { name: 'complaint', rows: 4, required: true, maxlength: 60000 });
-  const dispute = el('form', { class: 'tall' }, field('What is wrong', kind), field('Say and show it', text, 'Keepers read this text, pass it on and vote. Its sha256 goes on chain.'), el('div', { class: 'wide' }, el('button', {}, 'Dispute')));
+  const dispute = el('form', { class: 'plain' }, field('What is wrong', kind), field('Say and show it', text, 'Keepers read this text, pass it on and vote. Its sha256 goes on chain.'), el('div', { class: 'wide' }, el('button', { class: 'btn' }, 'Dispute')));
   dispute.addEventListener('submit', (e) => {
     e.preventDefault();
     run(async () => {
@@ -86,9 +85,9 @@ export function judgeForms(l, done, signal) {
       await done(true);
     });
   });
-  return el('div', {}, said, failure,
-    l.status === 'ended' && !l.rating && [el('h2', {}, 'Rate'), rate],
-    el('h2', {}, 'Dispute'), el('p', {}, 'A lease is disputed once, and a deposit of credits waits for the verdict of the keepers.'), dispute);
+  return el('div', { class: 'stack-16' }, said, failure,
+    l.status === 'ended' && !l.rating && [el('h3', {}, 'Rate'), rate],
+    el('h3', {}, 'Dispute'), el('p', {}, 'A lease is disputed once, and a deposit of credits waits for the verdict of the keepers.'), dispute);
 }
 
 // deliver brings the text of a dispute to the keepers. What is on chain without its text cannot be judged, so that it can be
@@ -99,7 +98,7 @@ async function deliver(lease, text, said) {
     if (body.reached === 0) throw new Error('no keeper took the text');
     fill(said, el('p', {}, `The lease is disputed. The text has reached ${body.reached} of ${body.keepers} keepers, who pass it on.`));
   } catch (err) {
-    fill(said, problem(err.body ? err : { body: { title: 'Not delivered', detail: err.message, nextStep: 'keepers cannot judge what they cannot read: bring it again' } }),
-      el('button', { type: 'button', on: { click: () => deliver(lease, text, said) } }, 'Bring the text again'));
+    fill(said, problem(err.body ? err : { body: { title: 'Not delivered', detail: err.message, nextStep: 'keepers cannot judge what they cannot read: resend it' } }),
+      el('button', { type: 'button', class: 'btn', on: { click: () => deliver(lease, text, said) } }, 'Resend the complaint'));
   }
 }

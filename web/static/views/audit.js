@@ -1,29 +1,96 @@
-// The history of a lease, rebuilt by the server from its transactions: what happened, whether it adds up, and where to look.
+// The history of a lease, rebuilt by the server from its transactions: whether it adds up, what became of the money, each step.
 import { get } from '../api.js';
-import { code, describe, el, figure, fill } from '../dom.js';
-import { plural, problem, span, usdc } from '../show.js';
+import { el, fill, icon, svg } from '../dom.js';
+import { address, card, copyField, empty, inCard, toast } from '../parts.js';
+import { amount, exact, micro, nb, percent, problem, span } from '../show.js';
 import { lookup } from './lookup.js';
 import { steps, verdict } from './steps.js';
+
+// equation shows that what was reserved is what was paid, what is held, and what came back.
+function equation(a) {
+  const [paid, provider, fee, back] = [a.paid, a.provider, a.fee, a.refunded].map((x) => micro(x) ?? 0n);
+  const held = micro(a.steps.findLast((s) => s.money)?.money.reserved ?? '0') ?? 0n;
+  const whole = provider + fee + back + held;
+  const unit = (n) => (whole > 0n ? Number((1328n * n) / whole) : 0);
+  const parts = [['Provider', 'paid', provider, 'f-proof'], [`Fee, ${percent(a.feeBps / 100)}`, 'owed', fee, 'f-proof-mid'], held > 0n && ['Still reserved', 'res', held, 'f-reserved'], ['Came back to the customer', 'back', back, null]].filter(Boolean);
+  let x = 0;
+  const bar = parts.map(([, , n, cls]) => {
+    const from = x;
+    x += unit(n);
+    return n > 0n && svg('rect', { class: cls ?? 'k-edge', fill: cls ? null : 'none', x: from + (cls ? 0 : 0.5), y: cls ? 0 : 0.5, width: Math.max(0, unit(n) - 2), height: cls ? 16 : 15, rx: 4 });
+  });
+  return el('section', { class: 'card pad stack-12 sumrow', 'aria-label': 'Sum' },
+    el('div', { class: 'flow' }, el('div', {}, el('div', { class: 't3 small' }, 'Reserved in all'), el('div', { class: 'v' }, exact(amount(whole)))), parts.map(([name, dot, n], i) => [el('span', { class: 'op' }, i === 0 ? '=' : '+'),
+      el('div', { 'data-part': name.split(',')[0] }, el('div', { class: 't3 small row tight' }, el('span', { class: `dot-i ${dot}` }), name), el('div', { class: 'v' }, exact(amount(n))))])),
+    svg('svg', { class: 'full', viewBox: '0 0 1328 16', preserveAspectRatio: 'none', role: 'img', 'aria-label': `Of ${exact(amount(whole))} reserved, ${exact(a.provider)} went to the provider, ${exact(a.fee)} is the fee, ${exact(a.refunded)} came back` }, bar),
+    a.outcome !== 'unknown' && el('p', { class: 't3 small' }, `${a.paidSeconds}${nb}s × ${a.gpus}${nb}GPU × ${exact(a.pricePerGpuHour)} an hour = ${exact(amount(paid))}, of which the provider has ${percent(100 - a.feeBps / 100)}.`));
+}
+
+// overTime draws what was reserved, served and paid at each step.
+async function overTime(a, signal) {
+  const all = a.steps.filter((s) => s.money && Number.isFinite(Date.parse(s.time)));
+  if (all.length < 2) return null;
+  const { plot } = await import('../plot.js');
+  const dollarsOf = (text) => Number(text);
+  const start = a.steps.find((s) => s.name === 'start');
+  const end = a.steps.find((s) => s.name === 'end');
+  const [from, to] = [start, end].map((s) => s && Date.parse(s.time) / 1000);
+  const rate = (Number(a.pricePerGpuHour) * a.gpus) / 3600;
+  const at = all.map((s) => Date.parse(s.time) / 1000);
+  const served = at.map((t) => (from === undefined || t < from ? 0 : (Math.min(t, to ?? t) - from) * rate));
+  const p = plot({
+    name: 'Money over time', height: 230, size: 56, signal, lines: [{ name: 'reserved', colour: 'reserved', steps: true, fill: true, width: 1 }, { name: 'served', colour: 'text', dash: [5, 4] }, { name: 'paid', colour: 'proof', steps: true, fill: true, width: 2.25 }],
+    unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small' }, `reserved $${r.toFixed(4)} · served $${s.toFixed(4)} · paid $${d.toFixed(4)}`)),
+  });
+  const put = () => p.show([at, all.map((s) => dollarsOf(s.money.reserved) + dollarsOf(s.money.paid)), served, all.map((s) => dollarsOf(s.money.paid))]);
+  return { figure: el('div', { class: 'stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };
+}
+
+const checked = ['Every amount follows from seconds, price and fee', 'Each paid second is in a receipt that both sides signed, or in a report', 'Each report had more than two thirds of the keepers’ weight', 'Everything that was reserved is accounted for'];
+
+const who = (a) => inCard({ name: 'Who', level: 'h3' }, el('dl', { class: 'kv' }, [['Customer', address(a.customer, 'customer')], ['Machine', address(a.node, 'machine', { href: `#/machine/${encodeURIComponent(a.node)}`, key: 'machine' })], ['Order', address(a.order, 'order')], ['Proofs of reports', a.verifiedLeaves]].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
+
+function save(a) {
+  const link = el('a', { download: `audit-${a.lease}.json` }, '');
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(a, null, 2)], { type: 'application/json' }));
+  link.click();
+  URL.revokeObjectURL(link.href);
+  toast('The audit is saved as JSON.');
+}
+
+async function show(body, a, again, signal) {
+  const times = a.steps.map((s) => Date.parse(s.time) / 1000).filter(Number.isFinite);
+  const transactions = new Set(a.steps.map((s) => s.transaction).filter(Boolean)).size;
+  const chart = await overTime(a, signal);
+  if (signal.aborted) return;
+  fill(body,
+    verdict(a.outcome, {
+      steps: a.steps, text: `Rebuilt from ${transactions} Solana transactions. No keeper’s word was taken for it.${a.lives > 1 ? ` This address was a lease ${a.lives} times; the last one is shown.` : ''}${a.open ? ' The lease is not closed yet.' : ''}`,
+      more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), `${a.gpus} × GPU at ${exact(a.pricePerGpuHour)}${nb}/h`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), `over ${span(Math.max(...times) - Math.min(...times))}`), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease'))),
+      acts: el('div', { class: 'row wrap' }, el('button', { type: 'button', class: 'btn', on: { click: again } }, icon('undo', 's14'), 'Check again'), el('button', { type: 'button', class: 'btn', on: { click: () => save(a) } }, icon('down2', 's14'), 'JSON')),
+    }), equation(a),
+    el('div', { class: 'lease' }, el('div', { class: 'gap' }, chart?.figure, steps(a.steps)), el('aside', { class: 'stack-16', 'aria-label': 'About this audit' }, who(a),
+      inCard({ name: 'What is checked', level: 'h3' }, el('ul', { class: 'checks' }, checked.map((c) => el('li', {}, icon('check'), el('span', {}, c))))),
+      inCard({ name: 'Check it yourself', level: 'h3' }, el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'The same without this server'), copyField(`gantry audit ${a.lease}`, 'the command'))))));
+  chart?.put();
+}
 
 export async function audit({ root, argument, signal }) {
   const id = decodeURIComponent(argument);
   const body = el('div');
   const form = lookup({ view: 'audit', name: 'lease', value: id, label: 'Lease', note: 'Of any customer, also one that is closed.', verb: 'Audit' });
-  root.append(el('h1', { tabindex: -1 }, 'Audit'), el('p', {}, 'The server reads the transactions of a lease and checks every amount, signature and proof again. It trusts no keeper for it.'), form, body);
-  if (!id) return;
-  fill(body, el('p', { role: 'status' }, 'Reading the history from the cluster.'));
-  let a;
-  try {
-    a = await get(`/v1/audit/${encodeURIComponent(id)}`, signal);
-  } catch (err) {
-    if (!signal.aborted) fill(body, problem(err));
+  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Audit'), !id && el('p', {}, 'The server reads the transactions of a lease and checks every amount, signature and proof again. It trusts no keeper for it.')), id && form), body);
+  if (!id) {
+    fill(body, card({ label: 'Look a lease up' }, el('div', { class: 'body' }, form)), empty('No lease is chosen', 'Give the address of a lease; the leases of this wallet lead here too.'));
     return;
   }
-  fill(body,
-    verdict(a.outcome),
-    el('div', { class: 'figures' }, figure('Paid for the time', usdc(a.paid)), figure('To the provider', usdc(a.provider)), figure('Fee', usdc(a.fee)), figure('Came back', usdc(a.refunded))),
-    a.outcome !== 'unknown' && el('p', {}, `${span(a.paidSeconds)} × ${plural(a.gpus, 'GPU')} × ${a.pricePerGpuHour} USDC per GPU-hour = ${a.paid} USDC = ${a.provider} for the provider + ${a.fee} fee (${(a.feeBps / 100).toFixed(2)} %).`),
-    steps(a.steps, `From the first to the last${a.lives > 1 ? `; this address was a lease ${a.lives} times, the last one is shown` : ''}${a.open ? '; the lease is not closed yet' : ''}.`),
-    describe(['Proofs of reports', a.verifiedLeaves], ['Order', code(a.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(a.node)}` }, a.node)], ['Customer', code(a.customer)], ['Look it up at', code(a.explorer)]),
-    el('p', { class: 'note' }, 'The same without this server: ', code(`gantry audit ${a.lease}`), '.'));
+  const load = async () => {
+    fill(body, el('p', { role: 'status', class: 't2' }, 'Reading the history from the cluster.'));
+    try {
+      await show(body, await get(`/v1/audit/${encodeURIComponent(id)}`, signal), load, signal);
+    } catch (err) {
+      if (!signal.aborted) fill(body, problem(err));
+    }
+  };
+  await load();
 }

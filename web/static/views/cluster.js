@@ -1,17 +1,18 @@
 // One cluster: its members with their places, what they serve, what it costs, and its end.
 import { ask, get } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { code, describe, el, figure, fill, outside } from '../dom.js';
-import { problem, short, span, usdc, when } from '../show.js';
+import { code, describe, el, fill, outside } from '../dom.js';
+import { address, copyField, crumbs, inCard, state, stats } from '../parts.js';
+import { money, nb, problem, span, when } from '../show.js';
 import { table } from '../table.js';
 import { membersOf, typeOf } from './clusters.js';
 
 const over = ['ended', 'failed'];
 
-const leaseLink = (m) => el('a', { href: `#/${m.status === 'closed' ? 'audit' : 'lease'}/${encodeURIComponent(m.lease)}`, 'data-key': `member-${m.place}` }, short(m.lease));
+const leaseLink = (m) => address(m.lease, 'lease', { href: `#/${m.status === 'closed' ? 'audit' : 'lease'}/${encodeURIComponent(m.lease)}`, key: `member-${m.place}` });
 
-const machines = (c) => table('Members', 'A place stays: a machine that takes over has its name and address.', ['Name', 'Address', 'Lease', 'State', 'Machine', 'Costs so far, at most #'],
-  c.members.map((m) => [m.host, code(m.address), leaseLink(m), m.status, m.node ? el('a', { href: `#/machine/${encodeURIComponent(m.node)}` }, short(m.node)) : '–', m.costAtMost ? usdc(m.costAtMost) : '–']));
+const machines = (c) => table('Members', 'A place stays: a machine that takes over has its name and address.', ['Name', 'Address', 'Lease', 'State', 'Machine', 'Used #'],
+  c.members.map((m) => [m.host, code(m.address), leaseLink(m), state(m.status), m.node ? address(m.node, 'machine', { href: `#/machine/${encodeURIComponent(m.node)}` }) : '–', m.costAtMost ? money(m.costAtMost) : '–']));
 
 // ways are how its programs are reached.
 function ways(c) {
@@ -19,8 +20,8 @@ function ways(c) {
   return [
     c.endpoint && el('p', {}, 'Public address: ', outside(c.endpoint, c.endpoint)),
     c.services?.length > 0 && table('Services', 'On node-0. The command leads to one from your computer.', ['Service', 'In the network', 'From your computer'],
-      c.services.map((s) => [s.name, s.address ? code(s.address) : 'by the command alone', code(`gantry port ${s.lease} ${s.port}`)])),
-    here && describe(['Your computer in its network', code(`gantry vpn ${here.lease}`)], [`A shell on ${here.host}`, code(`gantry ssh ${here.lease}`)]),
+      c.services.map((s) => [s.name, s.address ? code(s.address) : 'by the command alone', copyField(`gantry port ${s.lease} ${s.port}`, 'the command')])),
+    here && inCard({ name: 'Connect' }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'Your computer in its network'), copyField(`gantry vpn ${here.lease}`, 'the command')), el('div', { class: 'stack' }, el('span', { class: 't3 small' }, `A shell on ${here.host}`), copyField(`gantry ssh ${here.lease}`, 'the command')))),
   ];
 }
 
@@ -28,14 +29,14 @@ export async function cluster({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
   const path = `/v1/clusters/${encodeURIComponent(id)}`;
   const failure = el('div');
-  const body = el('div');
+  const body = el('div', { class: 'gap' });
   const acts = el('div', { class: 'buttons' });
   let ending = false;
-  const end = el('button', { type: 'button', class: 'danger', on: { click: async () => {
+  const end = el('button', { type: 'button', class: 'btn stop', on: { click: async () => {
     if (ending) return;
     failure.replaceChildren();
     const yes = await confirmed({
-      title: `End ${id}?`, yes: 'End the cluster', no: 'Let it run', danger: true,
+      title: `End ${id}?`, yes: 'End the cluster', danger: true,
       body: el('p', {}, 'The jobs of all its machines end at once, and what is not saved elsewhere is lost. What is not used comes back to the credits.'),
     });
     if (!yes) return;
@@ -53,20 +54,20 @@ export async function cluster({ root, argument, signal, every }) {
     ending = false;
     end.textContent = 'End the cluster';
   } } }, 'End the cluster');
-  root.append(el('h1', { tabindex: -1 }, `Cluster ${id}`), failure, body, acts);
+  root.append(crumbs('#/clusters', 'Clusters', el('code', { class: 'tiny' }, id)), el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, `Cluster ${id}`)), acts), failure, body);
   let shown = '';
   const draw = (c) => {
     const now = JSON.stringify(c);
     if (now === shown) return;
     shown = now;
     fill(body,
-      el('div', { class: 'figures' }, figure('State', c.state), figure('Runs', typeOf(c)), figure('Machines', membersOf(c)),
-        figure('Costs so far, at most', c.costAtMost ? usdc(c.costAtMost) : '–'), figure('Costs at most', usdc(c.costCap))),
+      stats('In short', ['State', state(c.state)], ['Runs', typeOf(c)], ['Machines', membersOf(c)],
+        ['Used', c.costAtMost ? money(c.costAtMost) : '–'], ['Reserved, the most it can cost', money(c.costCap)]),
       c.failed && el('p', { class: 'warn' }, 'Nothing was bought: ', c.failed),
       c.left?.length > 0 && el('div', { role: 'status' }, el('p', {}, 'Not over yet:'), el('ul', {}, c.left.map((l) => el('li', {}, l)))),
-      c.members.length > 0 ? [el('h2', {}, 'Machines'), machines(c)] : !over.includes(c.state) && el('p', { role: 'status' }, 'Its machines are not all awarded yet.'),
+      c.members.length > 0 ? [machines(c)] : !over.includes(c.state) && el('p', { role: 'status' }, 'Its machines are not all awarded yet.'),
       ways(c),
-      describe(['Order', code(c.order)], ['Time', span(c.seconds)], ['Price, at most', c.maxPricePerGpuHour && `${usdc(c.maxPricePerGpuHour)} per GPU-hour`], ['Since', when(c.createdAt)]));
+      inCard({ name: 'Details' }, describe(['Order', address(c.order, 'order')], ['Time', span(c.seconds)], ['Max price', c.maxPricePerGpuHour && money(c.maxPricePerGpuHour, `${nb}/h`)], ['Since', when(c.createdAt)])));
     if (over.includes(c.state)) end.remove();
     else if (!end.isConnected) acts.append(end);
   };

@@ -1,7 +1,8 @@
 // Clusters: orders over several machines whose containers have a private network.
 import { get } from '../api.js';
 import { el, fill } from '../dom.js';
-import { usdc, when } from '../show.js';
+import { empty, state } from '../parts.js';
+import { money, when } from '../show.js';
 import { table } from '../table.js';
 
 // idOf names a cluster in addresses.
@@ -14,17 +15,16 @@ export const membersOf = (c) => `${c.members.filter((m) => m.status === 'running
 
 export async function clusters({ root, signal, every }) {
   const body = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Clusters'),
-    el('p', {}, 'A cluster is several machines with a private network, for Ray, PyTorch or a command of your own. ', el('a', { href: '#/newcluster', class: 'button' }, 'New cluster')), body);
+  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Clusters'), el('p', {}, 'A cluster is several machines with a private network, for Ray, PyTorch or a command of your own.')), el('a', { href: '#/newcluster', class: 'btn act' }, 'New cluster')), body);
   let shown = '';
   const load = async () => {
     const { clusters: all } = await get('/v1/clusters', signal);
     const now = JSON.stringify(all);
     if (now === shown) return;
     shown = now;
-    fill(body, all.length === 0 ? el('p', {}, 'This server has bought none.') : table('Clusters', 'The latest first.', ['Cluster', 'State', 'Runs', 'Machines', 'Costs so far, at most #', 'Costs at most #', 'Since'],
-      all.map((c) => [el('a', { href: `#/cluster/${encodeURIComponent(idOf(c))}`, 'data-key': `cluster-${c.order}` }, idOf(c)), c.state, typeOf(c), membersOf(c),
-        c.costAtMost ? usdc(c.costAtMost) : '–', usdc(c.costCap), when(c.createdAt)])));
+    fill(body, all.length === 0 ? empty('This server has bought none.', 'All machines of a cluster are awarded, or none.') : table('Clusters', 'The latest first.', ['Cluster', 'State', 'Runs', 'Machines', 'Used #', 'Reserved, the most it can cost #', 'Since'],
+      all.map((c) => [el('a', { class: 'main', href: `#/cluster/${encodeURIComponent(idOf(c))}`, 'data-key': `cluster-${c.order}` }, idOf(c)), state(c.state), typeOf(c), membersOf(c),
+        c.costAtMost ? money(c.costAtMost) : '–', money(c.costCap), when(c.createdAt)])));
   };
   await load();
   every(3000, load);

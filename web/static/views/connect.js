@@ -25,7 +25,7 @@ export function chooser({ about, verb, filter = () => true, chosen, signal }) {
     const all = usable(about.chain).filter(filter);
     fill(list, all.length === 0
       ? el('p', {}, `No wallet is in this browser that signs for ${about.chain}.`)
-      : all.map((w) => el('button', { type: 'button', 'data-key': `wallet-${w.name}`, on: { click: () => choose(w) } }, `${verb} ${w.name}`)));
+      : all.map((w) => el('button', { type: 'button', class: 'btn', 'data-key': `wallet-${w.name}`, on: { click: () => choose(w) } }, `${verb} ${w.name}`)));
   };
   addEventListener('gantry-wallets', draw, { signal });
   draw();

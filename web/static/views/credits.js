@@ -3,6 +3,8 @@
 import { ask, get } from '../api.js';
 import { describe, el, field, fill, say } from '../dom.js';
 import { drawing } from '../qr.js';
+import { address, inCard } from '../parts.js';
+import { table } from '../table.js';
 import { problem, usdc, when } from '../show.js';
 import { signed } from '../sign.js';
 import { current } from '../wallet.js';
@@ -26,9 +28,7 @@ export async function credits({ root, signal, every }) {
   const failure = el('div');
   const pay = el('div');
   const bought = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Add credits'), failure,
-    el('p', {}, 'A deposit is signed by the wallet itself: this server has no key for it. With a wallet in this browser, use ', el('a', { href: '#/wallet' }, 'Wallet'), '.'),
-    pay, bought, transfer(ways));
+  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Add credits'), el('p', {}, 'A deposit is signed by the wallet itself: this server has no key for it. With a wallet in this browser, use ', el('a', { class: 'link', href: '#/wallet' }, 'Wallet'), '.'))), failure, el('div', { class: 'gap' }, pay, bought, transfer(ways)));
   const fails = (err) => {
     if (!signal.aborted) failure.replaceChildren(problem(err, 'Not done'));
   };
@@ -39,7 +39,7 @@ export async function credits({ root, signal, every }) {
     if (!open || ['paid', 'expired'].includes(open.state)) return;
     const now = await get(`${payments}/${encodeURIComponent(open.id)}`, signal);
     if (now.state !== open.state) {
-      fill(state, states[now.state], now.transaction && [' Transaction ', el('code', {}, now.transaction)]);
+      fill(state, states[now.state], now.transaction && [' Transaction ', address(now.transaction, 'transaction', { kind: 'tx' })]);
       say(states[now.state]);
     }
     open = now;
@@ -47,15 +47,14 @@ export async function credits({ root, signal, every }) {
   const show = (p) => {
     open = p;
     fill(state, states[p.state]);
-    fill(pay, el('h2', {}, 'Pay with a phone'), drawing(p.qr, `QR code of the link for ${usdc(p.amount)}`), state,
-      describe(['Deposit', usdc(p.amount)], ['Of the wallet', el('code', {}, p.customer)], ['Link', el('code', {}, p.link)], ['Ends', when(p.expires)]),
-      el('div', { class: 'buttons' }, el('button', { type: 'button', on: { click: () => { open = null; fill(pay, form()); } } }, 'Another amount')));
+    fill(pay, inCard({ name: '1. Pay with a phone' }, el('div', { class: 'row top wrap wide' }, el('div', { class: 'qrbox act' }, drawing(p.qr, `QR code of the link for ${usdc(p.amount)}`)), el('div', { class: 'stack-12 grow' }, state, describe(['Deposit', usdc(p.amount)], ['Of the wallet', address(p.customer, 'wallet')], ['Link', el('code', {}, p.link)], ['Ends', when(p.expires)]),
+      el('div', { class: 'buttons' }, el('button', { type: 'button', class: 'btn', on: { click: () => { open = null; fill(pay, form()); } } }, 'Another amount'))))));
   };
   const begin = async (amount) => show((await ask('POST', payments, { body: { amount, seconds: 900 }, signal })).body);
   const form = () => {
     const amount = el('input', { name: 'amount', value: '10', required: true, inputmode: 'decimal', autocomplete: 'off', maxlength: 24 });
     const f = el('form', { class: 'tall' }, field('Deposit, USDC', amount, 'Scan the code with a wallet that knows Solana Pay. Only the account of this customer gets a transaction.'),
-      el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Show the QR code')));
+      el('div', { class: 'wide' }, el('button', { class: 'btn act' }, 'Show the QR code')));
     f.addEventListener('submit', async (e) => {
       e.preventDefault();
       failure.replaceChildren();
@@ -65,10 +64,9 @@ export async function credits({ root, signal, every }) {
         fails(err);
       }
     });
-    return [el('h2', {}, 'Pay with a phone'), f];
+    return inCard({ name: '1. Pay with a phone' }, f);
   };
-  fill(pay, ways.payments ? form() : [el('h2', {}, 'Pay with a phone'),
-    el('p', {}, 'This server has no public address. Start it with ', el('code', {}, '--public-url'), ' behind a proxy with TLS to have links and QR codes here.')]);
+  fill(pay, ways.payments ? form() : inCard({ name: '1. Pay with a phone' }, el('p', {}, 'This server has no public address. Start it with ', el('code', {}, '--public-url'), ' behind a proxy with TLS to have links and QR codes here.')));
 
   let shown = '';
   const deposit = async (n) => {
@@ -90,11 +88,9 @@ export async function credits({ root, signal, every }) {
     const now = JSON.stringify(notices);
     if (now === shown) return;
     shown = now;
-    fill(bought, el('h2', {}, 'Bought with money'), notices.length === 0 ? el('p', {}, `Nothing was reported by ${ways.onramps.join(' or ')}.`)
-      : el('div', { class: 'scroll', tabindex: 0 }, el('table', {}, el('caption', {}, 'The chain says what has arrived, not the on-ramp'),
-        el('thead', {}, el('tr', {}, ['When', 'On-ramp', 'State', 'Arrived', ''].map((h) => el('th', { scope: 'col' }, h || 'Action')))),
-        el('tbody', {}, notices.slice(0, 20).map((n) => el('tr', {}, el('td', {}, when(n.received)), el('td', {}, n.provider), el('td', {}, reports[n.state]),
-          el('td', {}, n.arrived && usdc(n.arrived)), el('td', {}, n.state === 'arrived' && el('button', { type: 'button', 'data-key': n.id, on: { click: () => deposit(n) } }, 'Deposit'))))))));
+    fill(bought, notices.length === 0 ? inCard({ name: 'Bought with money' }, el('p', { class: 't2' }, `Nothing was reported by ${ways.onramps.join(' or ')}.`))
+      : table('Bought with money', 'The chain says what has arrived, not the on-ramp', ['When', 'On-ramp', 'State', 'Arrived #', 'Action'],
+        notices.slice(0, 20).map((n) => [when(n.received), n.provider, reports[n.state], n.arrived && usdc(n.arrived), n.state === 'arrived' && el('button', { type: 'button', class: 'btn sm', 'data-key': n.id, on: { click: () => deposit(n) } }, 'Deposit')])));
   };
   if (ways.onramps.length > 0) {
     await load();
@@ -105,8 +101,7 @@ export async function credits({ root, signal, every }) {
 
 // transfer shows where USDC can be sent to from anywhere; it is the wallet's own, not yet the credits'.
 function transfer(ways) {
-  return el('div', {}, el('h2', {}, 'Send USDC to the wallet'),
-    el('p', {}, 'From an exchange or another wallet. It arrives in the wallet, from where it is deposited.'),
-    drawing(ways.qr, 'QR code of the wallet'),
-    describe(['Wallet', el('code', {}, ways.wallet)], ['Token', el('code', {}, ways.mint)], ['Link', el('code', {}, ways.transfer)]));
+  return inCard({ name: '2. Receive: send USDC to the wallet' }, el('p', {}, 'From an exchange or another wallet. It arrives in the wallet, from where it is deposited.'),
+    el('div', { class: 'qrbox' }, drawing(ways.qr, 'QR code of the wallet')),
+    describe(['Wallet', address(ways.wallet, 'wallet')], ['Token', address(ways.mint, 'token')], ['Link', el('code', {}, ways.transfer)]));
 }

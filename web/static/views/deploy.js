@@ -1,92 +1,141 @@
-// The form of a deployment.
-import { ask, get } from '../api.js';
-import { confirmed } from '../dialog.js';
-import { choice, describe, el, field, figure, fill } from '../dom.js';
-import { amount, cost, micro, problem, span, usdc } from '../show.js';
-import { gpuAndPrice, priceOf, tried } from './gpu.js';
-import { needs, parameters, values } from './parameters.js';
+// Rents a machine and runs something on it: what runs, on which GPU, and three fields; what it can cost is always in view.
+import { get } from '../api.js';
+import { el, fill, icon, svg } from '../dom.js';
+import { measured } from '../figures.js';
+import { claim, copyField, marks } from '../parts.js';
+import { amount, dollars, exact, micro, plural, problem, span, uptime } from '../show.js';
+import { whatRuns, whichGpu } from './choose.js';
+import { needs } from './parameters.js';
+import { begin, pending } from './pending.js';
+import { command, machines, most, request, search } from './request.js';
+import { settings } from './settings.js';
 import { mayOrder } from './wallet.js';
 
-function request(f, t) {
-  const text = (name) => f.elements[name].value.trim();
-  const r = {
-    template: t.name, gpu: text('gpu'), count: Number(text('count')), maxPricePerGpuHour: priceOf(f), minReplicas: Number(text('min')), maxReplicas: Number(text('max')),
-    idleSeconds: Number(text('idle')) * 60, leaseSeconds: Number(text('lease')) * 60,
-  };
-  if (r.minReplicas > r.maxReplicas) throw new Error('the least replicas are more than the most');
-  const set = values(f, t);
-  if (Object.keys(set).length) r.set = set;
-  if (text('image')) r.image = text('image');
-  if (text('network') === 'none') r.network = 'none';
-  if (f.elements.simulated.checked) r.allowSimulated = true;
-  return r;
+const hidden = (name, value) => el('input', { type: 'hidden', name, value });
+
+// sums are the amounts of an order: what is reserved, what is likely, and what is left.
+function sums(r, m, account, best) {
+  const held = most(r, m);
+  const likely = best ? most(r, m, best.pricePerGpuHour) : null;
+  const free = micro(account.free) ?? 0n;
+  return { held, likely: likely === null || likely > held ? held : likely, known: likely !== null, free, after: free - held };
 }
 
-// hourly is what so many replicas cost in an hour at most.
-const hourly = (r, replicas) => usdc(amount(cost(micro(r.maxPricePerGpuHour), r.count * replicas, 3600)));
+function bar({ held, likely }) {
+  const width = held > 0n ? Number((340n * likely) / held) : 0;
+  return svg('svg', { class: 'full', viewBox: '0 0 340 12', role: 'img', 'aria-label': `${exact(amount(held))} reserved, about ${exact(amount(likely))} used` }, svg('rect', { class: 'f-reserved', width: 340, height: 12, rx: 4 }), svg('rect', { class: 'f-ink', width, height: 12, rx: 4 }));
+}
 
-export async function deploy({ root, query, signal }) {
-  const [m, status, all] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal)]);
-  const templates = all.templates.filter((x) => x.openai && x.health);
-  root.append(el('h1', { tabindex: -1 }, 'New deployment'));
-  if (templates.length === 0) {
-    root.append(el('p', {}, 'This server has no template of a model server.'));
-    return;
-  }
-  const t = templates.find((x) => x.name === query.get('template')) ?? templates[0];
-  const what = choice('what', templates.map((x) => [x.name, x.title]), t.name);
-  what.addEventListener('change', () => {
-    location.hash = `#/deploy?template=${encodeURIComponent(what.value)}`;
-  });
-  const { gpu, price } = gpuAndPrice(m, tried(m, t));
-  price.value = t.try.maxPricePerGpuHour;
-  const number = (name, value, min, max) => el('input', { name, type: 'number', min, max, value, required: true });
-  const name = el('input', { name: 'name', required: true, pattern: '[a-z0-9][a-z0-9._\\-]{0,62}', maxlength: 63, autocomplete: 'off', spellcheck: 'false', placeholder: 'words' });
-  const total = el('div', { class: 'figures wide' });
-  const failure = el('div', { class: 'wide' });
-  const form = el('form', { class: 'tall' },
-    el('div', { class: 'wide' }, field('Template', what), el('p', {}, t.description), needs(t)),
-    field('Name', name, 'Clients name their model so. Small letters, digits, . _ -'), parameters(t),
-    field('GPU', gpu), field('GPUs of a replica', number('count', t.gpu.count, 1, 8)),
-    field('At most, USDC per GPU-hour', price), field('Replicas, at least', number('min', 0, 0, 64), '0: the last one ends when nobody asks, and the first request waits for a new one.'),
-    field('Replicas, at most', number('max', 1, 1, 64)), field('Idle minutes before one ends', number('idle', 5, 1, 10_080)),
-    field('Minutes that a lease is paid in advance', number('lease', 1440, 1, 525_600), 'What is not used comes back. It is replaced before it ends.'),
-    field('Image', el('input', { name: 'image', autocomplete: 'off', spellcheck: 'false', maxlength: 512 }), 'Empty: the template’s.'),
-    field('Network', choice('network', [['', 'the template’s'], ['none', 'none']])),
-    field('Simulated GPUs too', el('input', { name: 'simulated', type: 'checkbox' }), 'For local networks: such a machine has no GPU.'),
-    total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
+const pair = (name, value, cls) => el('div', { class: cls }, el('span', { class: 't2' }, name), el('span', {}, value));
+
+// what is what an order is for, in a tag.
+const what = (r) => `${machines(r) > 1 ? `${machines(r)} × ` : ''}${r.count} × ${r.gpu} · ${span(r.seconds)}`;
+
+function summary(r, m, account, best) {
+  const s = sums(r, m, account, best);
+  const time = span(Math.max(r.seconds, m.params.startDeadlineSecs));
+  const gpus = r.count * machines(r);
+  return [
+    el('div', { class: 'stack-2' }, el('span', { class: 't3 small' }, 'Reserved now, the most it can cost'), el('span', { class: 'big' }, exact(amount(s.held)))), el('div', {}, el('span', { class: 'tag' }, what(r))), bar(s),
+    el('div', { class: 'lines' }, pair(`Your max, ${exact(r.maxPricePerGpuHour)} × ${gpus > 1 ? `${gpus} × ` : ''}${time}`, exact(amount(s.held))),
+      s.known && pair(`Best machine now, ${exact(best.pricePerGpuHour)} × ${gpus > 1 ? `${gpus} × ` : ''}${time}`, exact(amount(s.likely))),
+      s.known && s.held > s.likely && pair('Free again when it is awarded', exact(amount(s.held - s.likely))),
+      pair('Balance after', s.after < 0n ? el('span', { class: 'bad' }, `${exact(amount(-s.after))} too little`) : `${exact(account.free)} → ${exact(amount(s.after))}`, 't')),
+    r.untilStopped && el('p', { class: 't3 small' }, `Extended until it is stopped${r.budget ? `, or ${exact(r.budget)} are used up` : ''}.`),
+  ];
+}
+
+const steps = (held) => el('ol', { class: 'next' }, el('li', {}, `Reserve ${held}`), el('li', {}, 'Award to the best machine'), el('li', {}, 'Bring up the job, measure where it is asked'), el('li', { class: 'bill' }, el('b', { class: 'medium txt' }, 'Running: billed from here')));
+
+function bestCard(offers, r) {
+  const fit = offers.filter((o) => Number(o.pricePerGpuHour) <= Number(r.maxPricePerGpuHour));
+  const o = fit[0];
+  if (!o) return el('section', { class: 'card best' }, el('p', { class: 'small' }, offers.length > 0 ? `No machine asks so little: ${plural(offers.length, 'machine')} from ${dollars(String(Math.min(...offers.map((x) => Number(x.pricePerGpuHour)))))}.` : 'No machine fits now: the order would be refused.'));
+  return el('section', { class: 'card best' }, el('div', { class: 'row between' }, el('span', { class: 't3 small' }, 'Best machine now'), el('span', { class: 'small t2' }, `${fit.length - 1} more`)),
+    el('div', { class: 'row between wrap' }, el('span', { class: 'medium row tight' }, `${o.gpus} × ${o.model}`, marks(o)), claim(o.region || 'not said')),
+    el('div', { class: 'row wide top' }, el('div', { class: 'half' }, measured(o)), el('div', { class: 'half tiny' }, el('span', { class: 'medium' }, uptime(o.uptimePercent), ' up'), el('span', { class: 't3' }, plural(o.jobsCompleted, 'lease')))));
+}
+
+export async function deploy({ root, query, signal, about }) {
+  const waiting = pending();
+  const [m, status, { templates }, statistics] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal), get('/v1/statistics', signal)]);
+  const t = templates.find((x) => x.name === query.get('template')) ?? null;
+  const inMarket = (name) => m.models.find((x) => x.name === name) ?? m.models.find((x) => name && x.name.includes(name));
+  const model = inMarket(query.get('gpu')) ?? inMarket(t?.try.gpu) ?? inMarket(statistics.models[0]?.model) ?? m.models[0];
+  const inputs = { gpu: hidden('gpu', model?.name ?? ''), count: hidden('count', t?.gpu.count ?? 1) };
+  const asked = query.get('price') || (t && model?.name.includes(t.try.gpu) ? t.try.maxPricePerGpuHour : model?.referencePrice ?? '');
+  const set = settings({ template: t, local: about.local, minutes: t?.try.minutes ?? (about.local ? 10 : 60), price: asked, wantsSimulated: query.get('simulated') === '1', signal });
+  const failure = el('div');
+  const total = el('div', { class: 'stack-16' });
+  const best = el('div');
+  const line = el('div');
+  const next = el('div', { class: 'body' });
+  const said = el('div');
+  const button = el('button', { class: 'btn act lg' }, 'Deploy');
+  const sheetButton = el('button', { class: 'btn act end' }, 'Deploy');
+  let offers = [];
   const draw = () => {
-    let [least, most] = ['–', '–'];
-    try {
-      const r = request(form, t);
-      [least, most] = [hourly(r, r.minReplicas), hourly(r, r.maxReplicas)];
-    } catch { /* it is said when the form is sent */ }
-    fill(total, figure('An hour costs at least, idle', least), figure('An hour costs at most', most), figure('Left of the session key’s cap', usdc(status.account.session.left)));
-  };
-  form.addEventListener('input', draw);
-  let busy = false;
-  form.addEventListener('submit', async (e) => {
-    e.preventDefault();
-    if (busy) return;
-    busy = true;
     failure.replaceChildren();
+    let r;
     try {
-      const r = request(form, t);
-      const yes = await confirmed({
-        title: 'Create this deployment?', yes: 'Create', no: 'Change it', body: el('div', {}, describe(['Name', el('code', {}, name.value)], ['Template', t.title],
-          ['Replicas', `${r.minReplicas} to ${r.maxReplicas}, each ${r.count} × ${r.gpu}`], ['An hour costs at most', el('strong', {}, hourly(r, r.maxReplicas))],
-          ['Reserved in advance', `for ${span(r.leaseSeconds)} of each replica`]),
-        el('p', {}, 'The server buys and ends the leases by itself, with its session key, until the deployment is stopped. The key’s cap bounds what all of them cost.')),
-      });
-      if (yes) {
-        await ask('PUT', `/v1/deployments/${encodeURIComponent(name.value)}`, { body: r, signal });
-        location.hash = `#/deployment/${encodeURIComponent(name.value)}`;
-      }
+      r = request(form, t, set.rest);
     } catch (err) {
-      if (!signal.aborted) failure.replaceChildren(problem(err, 'Not created'));
+      fill(total, el('p', { class: 't2 small' }, `${err.message}.`));
+      return null;
     }
-    busy = false;
-  });
-  draw();
-  root.append(...(mayOrder(status) ? [] : [el('p', { role: 'status' }, 'The server cannot order yet: ', el('a', { href: '#/wallet' }, 'deposit credits and authorise its session key'), '.')]), form);
+    const first = offers.find((o) => Number(o.pricePerGpuHour) <= Number(r.maxPricePerGpuHour));
+    const held = exact(amount(most(r, m)));
+    fill(total, summary(r, m, status.account, first));
+    fill(button, 'Deploy', el('span', { class: 'op7' }, `· reserve ${held}`));
+    fill(said, el('div', { class: 't3 tiny' }, `${what(r)} · reserved`), el('div', { class: 'sheet-v' }, held));
+    fill(next, steps(held));
+    fill(best, bestCard(offers, r));
+    fill(line, copyField(command(r, t), 'the command'));
+    set.draw(offers);
+    return r;
+  };
+  let mine = 0;
+  const find = async () => {
+    const r = draw();
+    if (!r) return;
+    const turn = ++mine;
+    const found = await get(`/v1/offers?${new URLSearchParams({ q: search(r, t), limit: '200' })}`, signal).catch(() => null); // what is wrong is said when it is sent
+    if (turn !== mine || !found || signal.aborted) return;
+    offers = found.offers;
+    draw();
+  };
+  let typing;
+  const later = () => {
+    draw();
+    clearTimeout(typing);
+    typing = setTimeout(find, 250);
+  };
+  const form = el('form', { on: {
+    input: later, change: later,
+    submit: (e) => {
+      e.preventDefault();
+      failure.replaceChildren();
+      try {
+        if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
+        begin(request(form, t, set.rest), t ? `/v1/templates/${encodeURIComponent(t.name)}/orders` : undefined);
+      } catch (err) {
+        failure.replaceChildren(problem(err, 'Not ordered'));
+        failure.scrollIntoView({ block: 'nearest' });
+      }
+    },
+  } }, inputs.gpu, inputs.count, el('div', { class: 'deploy' },
+    el('div', { class: 'stack-28' },
+      whatRuns(templates, t, (x) => {
+        location.hash = `#/deploy?${new URLSearchParams({ ...Object.fromEntries(query), template: x?.name ?? '' })}`;
+      }), t && needs(t),
+      whichGpu({ models: m.models, statistics, template: t, inputs, changed: (x) => {
+        if (x && !query.get('price')) set.price.value = x.referencePrice;
+        find();
+      } }), set.part, failure),
+    el('aside', { class: 'sum', 'aria-label': 'Price' }, el('section', { class: 'card' }, el('div', { class: 'body stack-16' }, total, button, el('p', { class: 't3 tiny center' }, 'You pay for seconds that were served. The rest comes back.')), el('hr'), next), best, line)),
+  el('div', { class: 'sheet' }, said, sheetButton));
+  fill(root, el('h1', { tabindex: -1 }, 'Deploy'),
+    !mayOrder(status) && el('p', { role: 'status', class: 'note' }, icon('info'), el('span', {}, 'The server cannot order yet: ', el('a', { class: 'link', href: '#/wallet' }, 'deposit credits and authorise its session key'), '.')),
+    waiting && el('p', { role: 'status', class: 'note' }, icon('clock'), el('span', {}, 'A purchase is under way: ', el('a', { class: 'link', href: `#/purchase/${waiting.key}` }, 'look at it'), '.')), el('div', { class: 'mt' }, form));
+  await find();
 }

@@ -1,14 +1,16 @@
-// One lease.
+// One lease: its state, its money, what it uses, how it is reached, and what can be done about it.
 import { get } from '../api.js';
-import { code, describe, el, fill, simulated } from '../dom.js';
-import { span, usdc, when } from '../show.js';
-import { extendForm, judgeForms } from './actions.js';
-import { stateOf } from './leases.js';
+import { el, fill, icon, simulated } from '../dom.js';
+import { measured } from '../figures.js';
+import { address, copyField, crumbs, inCard, state, tag } from '../parts.js';
+import { clock, exact, nb, short, span, uptime, when } from '../show.js';
+import { tabs } from '../tabs.js';
+import { extendButton, judgeForms } from './actions.js';
 import { logs } from './logs.js';
 import { ports } from './ports.js';
+import { runbar } from './runbar.js';
 import { stopButton } from './stop.js';
 import { terminal } from './terminal.js';
-import { use } from './use.js';
 
 // phases say what a state means.
 const phases = {
@@ -22,39 +24,76 @@ const inspections = {
   failed: 'The machine did not pass, and the lease was ended.', undecided: 'It says nothing of the machine.', missed: 'The lease was over before it was measured.',
 };
 
-// proof is what the machine has proved before it got the job, and what was not covered.
-const proof = (a) => a && [el('h2', {}, 'What the machine proved'),
-  el('p', { role: 'status' }, a.state === 'passed' ? `It passed your policy “${a.policy}” on ${when(a.at)}, before it got the job.` : `It was refused by your policy “${a.policy}” on ${when(a.at)}, and from then on nothing was sent to it: ${a.why}`),
-  describe(['Verified', sentences(a.verified)], ['Failed', sentences(a.failed)], ['Not covered', sentences(a.notCovered)], ['Evidence', code(a.evidenceHash)])];
-
-const sentences = (list) => list.length > 0 && el('ul', {}, ...list.map((text) => el('li', {}, text)));
-
 // reason is why a lease is over, with a link to the one that continues it.
 async function reason(id, signal) {
   const w = await get(`/v1/why/${encodeURIComponent(id)}`, signal).catch(() => null);
   if (!w || ['awarded', 'running'].includes(w.reason)) return ''; // the history comes a little later
   const next = w.reason === 'moved' && w.leases[0];
-  return [w.says, next && [' ', el('a', { href: `#/lease/${encodeURIComponent(next)}`, 'data-key': 'next' }, 'Go to it')]];
+  return [w.says, next && [' ', el('a', { class: 'link', href: `#/lease/${encodeURIComponent(next)}`, 'data-key': 'next' }, 'Go to it')]];
+}
+
+const pairs = (...all) => el('dl', { class: 'kv' }, all.filter(([, v]) => v !== undefined && v !== null && v !== false && v !== '').map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+
+const badge = (i) => i?.tops && tag(`Measured beside the job at ${clock(i.at)}: ${i.tops} TOPS, ${i.gigabytesPerSecond} GB/s`, i.state === 'passed' ? 'proof' : '', 'seal');
+
+// head is what the lease is, its state, and the acts.
+function head(l, failure, load) {
+  return el('header', { class: 'lead-row' }, el('div', { class: 'grow' },
+    el('h1', { tabindex: -1, 'data-title': 'Lease' }, `${l.gpus} × ${l.model ?? 'GPU'}`, el('span', { class: 'h1s' }, state(l.status, l.endReason && ` (${l.endReason})`))),
+    el('div', { class: 'meta' }, address(l.address, 'lease'), l.simulated && simulated(), badge(l.inspection), el('span', {}, phases[l.status]))),
+  el('div', { class: 'row wrap' }, l.status === 'running' && extendButton(l, failure, load), stopButton(l, failure, load)));
+}
+
+const over = (l, why) => ['ended', 'failed'].includes(l.status) && el('section', { class: 'note', 'aria-label': 'How it ended' }, icon('info'), el('div', {}, why && el('p', {}, why), l.detail && el('p', {}, l.detail), l.exitCode !== undefined && el('p', {}, `Exit code ${l.exitCode}.`), el('p', {}, `Used ${exact(l.costAtMost)}.`)));
+
+const auditCard = (l) => el('section', { class: 'card pad row' }, el('span', { class: 'proof' }, icon('seal', 's20')), el('div', { class: 'grow' }, el('div', { class: 'medium' }, 'Does it add up?'), el('div', { class: 't3 small' }, 'Every amount, signature and proof')), el('a', { class: 'btn sm', href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit', 'aria-label': 'Audit this lease' }, 'Audit'));
+
+const details = (l) => inCard({ name: 'Details', level: 'h3' }, pairs(
+  ['Awarded', when(l.awardedAt)], ['Started', when(l.startedAt)], ['Money ends', when(l.fundedUntil)], ['Ended', when(l.endedAt)], ['Used', span(l.usedSeconds)], ['Paid for', span(l.paidSeconds)],
+  ['Receipts say', span(l.receiptSeconds)], ['Keepers confirm', span(l.verifiedSeconds)], ['Down', l.downtimeSeconds && span(l.downtimeSeconds)], ['Fee in what is paid', exact(l.feeIncluded)],
+  ['Price of the award', l.awardPricePerGpuHour && `${exact(l.awardPricePerGpuHour)}${nb}/h`], ['Output', l.output], ['Inspection', l.inspection && inspections[l.inspection.state]], ['', l.inspection?.why], ['Rating', l.rating && `${l.rating} of 5`],
+  ['Order', address(l.order, 'order')], ['Customer', address(l.customer, 'customer')], ['Snapshot', l.snapshot && el('code', {}, l.snapshot)]));
+
+const sentences = (list) => list.length > 0 && el('ul', {}, ...list.map((text) => el('li', {}, text)));
+
+// proofCard is what the machine has proved before it got the job, and what was not covered.
+const proofCard = (a) => a && inCard({ name: 'What the machine proved', level: 'h3' }, el('p', { role: 'status' }, a.state === 'passed' ? `It passed your policy “${a.policy}” on ${when(a.at)}, before it got the job.` : `It was refused by your policy “${a.policy}” on ${when(a.at)}, and from then on nothing was sent to it: ${a.why}`),
+  pairs(['Verified', sentences(a.verified)], ['Failed', sentences(a.failed)], ['Not covered', sentences(a.notCovered)], ['Evidence', el('code', {}, a.evidenceHash)]));
+
+const connect = (l) => inCard({ name: 'Connect', level: 'h3' }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'A shell, from your computer'), copyField(`gantry ssh ${l.address}`, 'the SSH command')), el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'Its state, in a terminal'), copyField(`gantry top ${l.address}`, 'the command'))));
+
+// machineCard is filled when the machine's figures are there: the lease does not wait for them.
+function machineCard(l, signal) {
+  const body = el('div', { class: 'stack-12' }, el('p', { class: 't3 small' }, 'Reading.'));
+  get(`/v1/nodes/${encodeURIComponent(l.node)}?transactions=1`, signal).then((o) => {
+    fill(body, [measured(o, { width: 290 }), pairs(['Uptime', uptime(o.uptimePercent)], ['Leases', `${o.jobsCompleted} completed, ${o.jobsFailed} failed`], ['Region', el('span', { class: 'claim' }, o.region || 'not said')])]);
+  }, () => fill(body, el('p', { class: 't3 small' }, 'Its figures are with the machine.')));
+  return inCard({ name: 'Machine', level: 'h3', end: address(l.node, 'machine', { href: `#/machine/${encodeURIComponent(l.node)}`, key: 'node' }) }, body);
 }
 
 export async function lease({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
-  const body = el('section', { class: 'card', 'aria-label': 'Details' });
+  const top = el('div');
   const failure = el('div');
-  const live = el('div');
-  const acts = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Lease'), failure, el('div', { class: 'columns' }, el('div', {}, live, acts), body));
+  const bar = el('div');
+  const ended = el('div');
+  const live = el('div', { class: 'gap' });
+  const aside = el('aside', { class: 'stack-16', 'aria-label': 'About this lease' });
+  const facts = el('div', { class: 'stack-16' });
+  root.append(crumbs('#/leases', 'Leases', el('code', { class: 'tiny' }, short(id))), top, failure, bar, ended, el('div', { class: 'lease' }, live, aside));
+  fill(top, el('h1', { tabindex: -1 }, 'Lease'));
   let shown = '';
   let status = '';
-  let acted = '';
   let why = '';
+  let judged = '';
+  const judge = el('div');
   const load = async (anew) => {
     let l;
     try {
       l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
     } catch (err) {
       if (err.status !== 404 || !shown) throw err;
-      fill(failure, el('p', { role: 'status' }, 'The lease is settled and closed: what is below was its last state. ', el('a', { href: `#/audit/${encodeURIComponent(id)}` }, 'Its history'), ' stays.'));
+      fill(failure, el('p', { role: 'status', class: 'note' }, icon('info'), el('span', {}, 'The lease is settled and closed: what is below was its last state. ', el('a', { class: 'link', href: `#/audit/${encodeURIComponent(id)}` }, 'Its history'), ' stays.')));
       return;
     }
     if (['ended', 'failed'].includes(l.status) && (!why || status !== l.status)) {
@@ -65,43 +104,32 @@ export async function lease({ root, argument, signal, every }) {
     if (now === shown && anew !== true) return;
     shown = now;
     if (status !== l.status) { // what is live changes with the state alone
-      parts(l);
+      await parts(l);
       status = l.status;
+      dispatchEvent(new CustomEvent('gantry-changed'));
     }
-    if (acted !== `${l.status} ${l.rating ?? ''}`) {
-      fill(acts, l.status === 'running' && [el('h2', {}, 'More time'), extendForm(l, load)], l.status !== 'awarded' && judgeForms(l, load, signal));
-      acted = `${l.status} ${l.rating ?? ''}`;
+    if (judged !== `${l.status} ${l.rating ?? ''}`) {
+      fill(judge, l.status === 'awarded' ? el('p', { class: 'body t2' }, 'Nothing has happened yet.') : el('div', { class: 'body' }, judgeForms(l, load, signal)));
+      judged = `${l.status} ${l.rating ?? ''}`;
     }
-    fill(body,
-      describe(
-        ['State', stateOf(l)], ['', phases[l.status]], ['Why', why], ['Detail', l.detail],
-        ['GPUs', [`${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()]],
-        ['Exit code', l.exitCode], ['Output', l.output], ['Inspection', l.inspection && inspections[l.inspection.state]], ['', l.inspection?.why],
-        ['', l.inspection?.tops && `${l.inspection.tops} TOPS and ${l.inspection.gigabytesPerSecond} GB/s beside the job, ${when(l.inspection.at)}`]),
-      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')),
-      proof(l.attestation), el('h2', {}, 'Money'),
-      describe(
-        ['Price', `${usdc(l.pricePerGpuHour)} per GPU-hour`], ['Price of the award', l.awardPricePerGpuHour && `${usdc(l.awardPricePerGpuHour)} per GPU-hour`],
-        ['Cost so far, at most', usdc(l.costAtMost)], ['Paid', usdc(l.paid)], ['Fee in it', usdc(l.feeIncluded)], ['Still reserved', usdc(l.reserved)]),
-      el('h2', {}, 'Time'),
-      describe(
-        ['Awarded', when(l.awardedAt)], ['Started', when(l.startedAt)], ['Money lasts until', when(l.fundedUntil)], ['Ended', when(l.endedAt)],
-        ['Used', span(l.usedSeconds)], ['Paid', span(l.paidSeconds)], ['Receipts say', span(l.receiptSeconds)], ['Keepers confirm', span(l.verifiedSeconds)],
-        ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : ''], ['Rating', l.rating && `${l.rating} of 5`]),
-      el('h2', {}, 'Addresses'),
-      describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(l.node)}`, 'data-key': 'node' }, l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]));
+    fill(top, head(l, failure, load));
+    fill(bar, l.status !== 'awarded' && runbar(l));
+    fill(ended, over(l, why));
+    fill(facts, [proofCard(l.attestation), details(l)]);
   };
   // parts are what is not drawn anew with every figure.
   let leave = new AbortController();
   signal.addEventListener('abort', () => leave.abort());
-  const parts = (l) => {
+  const parts = async (l) => {
     leave.abort();
-    leave = new AbortController();
+    const mine = leave = new AbortController();
     const running = l.status === 'running';
-    fill(live,
-      running && [el('h2', {}, 'Now'), use(l.address, leave.signal), el('h2', {}, 'Ports'), ports(l.address, leave.signal)],
-      l.status !== 'awarded' && [el('h2', {}, 'Output'), logs(l.address, leave.signal)],
-      running && [el('h2', {}, 'Terminal'), el('p', { class: 'note' }, 'A shell in the container, where the lease is one of an image.'), terminal(l.address, leave.signal)]);
+    const use = running && (await import('./use.js')).use;
+    if (signal.aborted || mine !== leave) return;
+    fill(live, running && use(l.address, leave.signal), tabs('What it does', [
+      l.status !== 'awarded' && ['Logs', logs(l.address, leave.signal)], running && ['Terminal', el('div', { class: 'body' }, terminal(l.address, leave.signal))],
+      running && ['Ports', el('div', { class: 'body' }, ports(l.address, leave.signal))], ['Events', judge]].filter(Boolean)));
+    fill(aside, running && connect(l), machineCard(l, leave.signal), auditCard(l), facts);
   };
   await load();
   every(3000, load);

@@ -1,6 +1,6 @@
 // The output of a lease's job, as it comes.
 import { events } from '../api.js';
-import { el } from '../dom.js';
+import { el, icon, say } from '../dom.js';
 import { problem } from '../show.js';
 
 // most is how many characters are shown; the command shows all.
@@ -11,7 +11,7 @@ export const plain = (text) => text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\
 
 export function logs(lease, signal) {
   const out = el('pre', { class: 'logs', tabindex: 0, role: 'region', 'aria-label': 'Output of the job' });
-  const state = el('div', { class: 'note' }, 'Reading.');
+  const state = el('span', { class: 't3 small' }, 'Reading.');
   let last = '0';
   const show = (text) => {
     const low = out.scrollTop + out.clientHeight >= out.scrollHeight - 4;
@@ -40,5 +40,8 @@ export function logs(lease, signal) {
     if (!ended && !signal.aborted) setTimeout(follow, 3000);
   };
   follow();
-  return el('div', {}, out, state);
+  const bar = el('div', { class: 'row log-bar' }, state, el('button', { type: 'button', class: 'icon-btn end', 'aria-label': 'Copy the log', title: 'Copy the log', on: { click: async () => {
+    await navigator.clipboard.writeText(out.textContent).then(() => say('Copied'), () => say('The browser does not let this page copy'));
+  } } }, icon('copy')));
+  return el('div', {}, bar, out);
 }

@@ -8,5 +8,5 @@ export function lookup({ view, name, value, label, note, verb }, more) {
     e.preventDefault();
     location.hash = `#/${view}/${encodeURIComponent(address.value.trim())}`;
   };
-  return el('form', { class: 'row', on: { submit } }, field(label, address, note), el('div', { class: 'buttons' }, el('button', { class: 'act' }, verb), more));
+  return el('form', { class: 'row lookup', on: { submit } }, field(label, address, note), el('button', { class: 'btn' }, verb), more);
 }

@@ -1,75 +1,92 @@
 // One machine: what keepers have measured and checked, its faults, its leases, and what it has earned by day.
 import { get } from '../api.js';
-import { code, describe, el, figure, fill, simulated } from '../dom.js';
-import { plural, problem, short, span, sum, usdc, when } from '../show.js';
+import { el, fill, icon, simulated } from '../dom.js';
+import { measured, pips, strip } from '../figures.js';
+import { address, card, claim, copyField, crumbs, inCard, marks, state, stats } from '../parts.js';
+import { at, line, memory, money, nb, percent, perHour, plural, problem, short, span, sum, three, uptime, when } from '../show.js';
 import { table } from '../table.js';
-import { stateOf, tasks } from './provider.js';
+import { byDay } from './days.js';
 import { faultTable } from './faults.js';
+import { tasks } from './tasks.js';
 
-// shares are those of its class, one bar for each measured period.
-function shares(m) {
-  if (!m.class.calibrated) return el('p', {}, 'Nothing is asked of the class: it is not calibrated on hardware yet.');
-  if (!m.measured?.sharesPercent?.length) return el('p', {}, 'No period was measured since the node has accepted the terms of its class.');
-  return el('div', {}, el('p', {}, `The mean of the last measured periods is ${m.measured.sharePercent} % of its class; orders need ${m.class.sharePercent} %.`),
-    el('ol', { class: 'shares' }, m.measured.sharesPercent.map((s, i) => {
-      const meter = el('meter', { min: 0, max: 100, value: s, 'aria-label': `Share ${i + 1}, the newest first` });
-      [meter.low, meter.optimum] = [Number(m.class.sharePercent), 100];
-      return el('li', {}, meter, ` ${s} %`);
-    })));
-}
-
-const result = (c) => (c.undecided ? el('span', { class: 'dim' }, 'not decided') : c.failed > 0 ? el('span', { class: 'bad' }, `${c.failed} failed`) : el('span', { class: 'good' }, 'all passed'));
+const result = (c) => (c.undecided ? el('span', { class: 't3' }, 'not decided') : c.failed > 0 ? el('span', { class: 'bad' }, `${c.failed} failed`) : el('span', { class: 'proof' }, 'all passed'));
 
 const checks = (r) => table('Checks', 'By period, the newest first. Keepers count checks that passed and that failed; what they could not decide, or the machine refused, is in neither.',
   ['Period', 'Result', 'Passed #', 'Failed #', 'Up', 'Measured #', 'Found *', 'Report', 'Applied'],
   r.checks.map((c) => [c.period, result(c), c.undecided ? '' : c.passed, c.undecided ? '' : c.failed, c.undecided ? '' : span(c.upSeconds),
-    c.measured ? `${c.tops} TOPS, ${c.gigabytesPerSecond} GB/s` : '', c.flags.length > 0 && [c.flags.join(', '), ': ', c.advice], code(short(c.report)), when(c.appliedAt)]));
+    c.measured ? `${c.tops} TOPS, ${c.gigabytesPerSecond} GB/s` : '', c.flags.length > 0 && [c.flags.join(', '), ': ', c.advice], address(c.report, 'report'), when(c.appliedAt)]));
 
-const reach = (h) => (h.whole ? 'All of its transactions that the cluster’s node has were read' : `Its last transactions were read, since ${when(h.since)}`)
-  + (h.unreadable ? `; of ${h.unreadable} of them it is not known what they did, so that payments may be missing` : '');
+// upStrip shows the periods of which a report was applied, the oldest first.
+function upStrip(r, period) {
+  const all = [...r.checks].reverse().slice(-90).map((c) => ({
+    part: c.undecided ? null : Math.min(100, (c.upSeconds / period) * 100), text: `period ${c.period}: ${c.undecided ? 'not decided' : `up ${span(c.upSeconds)}`}`,
+  }));
+  return all.length > 0 && el('div', { class: 'stack' }, strip(all, `Up ${uptime(r.uptimePercent)}, by its last ${all.length} periods`), el('div', { class: 'row between tiny' }, el('span', { class: 't3' }, `last ${plural(all.length, 'period')}`), el('span', { class: 'medium' }, `${uptime(r.uptimePercent)} up`)));
+}
 
-export async function machine({ root, argument, signal, every }) {
+// shares are the last measured periods of its class.
+function shares(m) {
+  if (!m.class.calibrated) return el('p', { class: 't3 small' }, 'Nothing is asked of the class: it is not calibrated on hardware yet.');
+  const asked = `The class asks for ${three(m.class.tops)} TOPS and ${three(m.class.gigabytesPerSecond)} GB/s; orders need ${m.class.sharePercent} % of it.`;
+  if (!m.measured?.sharesPercent?.length) return el('p', { class: 't3 small' }, asked, ' No period was measured since the node has accepted these terms.');
+  return el('p', { class: 't3 small' }, asked, ` Of it, the newest first: ${m.measured.sharesPercent.map((s) => `${s}${nb}%`).join(', ')}.`);
+}
+
+const figures = (m) => inCard({ name: 'Measured', level: 'h3', end: el('span', { class: 'proof' }, icon('seal')) }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, measured(m, { width: 290, mark: true })), shares(m),
+  el('dl', { class: 'kv' }, [
+    ['int8, by the weakest GPU', m.measured?.tops ? `${m.measured.tops} TOPS` : 'not yet'], ['Memory, random access', m.measured?.gigabytesPerSecond ? `${m.measured.gigabytesPerSecond} GB/s` : 'not yet'],
+    ['Network', m.measured?.downMbps ? line(m.measured.downMbps, m.measured.upMbps) : 'not yet'], ['Claimed network', claim(line(m.claimed.downMbps, m.claimed.upMbps))],
+    ['Data sheet', `${m.claimed.tflops} TFLOPS fp16`], ['Last measured', m.measured?.period ? `period ${m.measured.period}` : 'never'],
+  ].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]))));
+
+const record = (m) => inCard({ name: 'Machine', level: 'h3', end: address(m.address, 'machine') }, el('dl', { class: 'kv' }, [
+  ['Provider', address(m.wallet, 'provider', { href: `#/machines/${encodeURIComponent(m.wallet)}`, key: 'owner' })], ['Region', claim(m.region || 'not said', m.site && `, ${m.site}`)],
+  ['For leases', claim(`${m.cpuCores}${nb}vCPU, ${memory(m.ramMib)}, disk ${m.diskGib}${nb}GiB`)], ['CUDA', m.cuda || '–'], ['Tier', m.tier], ['Leases', `${m.jobsCompleted} completed, ${m.jobsFailed} failed`],
+  ['Rating', m.rating === '-' ? 'none yet' : `${m.rating} of 5`], ['Reputation', percent(m.reputationPercent)], ['Stake', `${m.stake} GNT, ${m.requiredStake} needed`], ['Held by faults', m.stakeHeldByFaults !== '0' && `${m.stakeHeldByFaults} GNT`],
+  ['Verified', m.verified ? 'yes' : `no: ${(m.lacksForVerified ?? []).join('; ')}`], ['Registered', when(m.registeredAt)],
+].filter(([, v]) => v).map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
+
+const leases = (m) => (m.leases.length === 0 ? card({ name: 'Leases' }, el('p', { class: 'body t2' }, 'None is open.')) : table('Leases', 'Leases that are not closed, the newest first.', ['Lease', 'State', 'GPUs #', 'Price #', 'Used', 'Earned #', 'Served, not paid yet #', 'Started'],
+  m.leases.map((l) => [address(l.address, 'lease', { href: `#/audit/${encodeURIComponent(l.address)}`, key: `lease-${l.address}` }), state(l.status), l.gpus, perHour(l.pricePerGpuHour), span(l.usedSeconds), money(l.earned.settled), money(sum([l.earned.claimed, l.earned.unclaimed])), when(l.startedAt)])));
+
+// reach says how far back the record goes.
+const reach = (h) => (h.whole ? 'All of its transactions that the cluster’s node has were read' : `Its last transactions were read, since ${at(h.since ?? 0)}`)
+  + (h.unreadable ? `; of ${h.unreadable} of them it is not known what they did, so that payments may be missing` : '') + `: ${plural(h.awards, 'award')} among them.`;
+
+const command = (m) => `gantry deploy --gpu ${String(m.model).split(' ')[0]} --max-price ${m.pricePerGpuHour}${m.simulated ? ' --allow-simulated' : ''}`;
+
+const rent = (m, about) => (about.public ? el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'Rent one like it'), copyField(command(m), 'the command'))
+  : m.freeGpus > 0 && el('a', { class: 'btn act', 'data-key': 'rent', href: `#/deploy?${new URLSearchParams({ gpu: m.model, price: m.pricePerGpuHour, simulated: m.simulated ? '1' : '' })}` }, 'Rent'));
+
+export async function machine({ root, argument, signal, every, about }) {
   const id = decodeURIComponent(argument);
-  const body = el('div');
-  const history = el('div', {}, el('p', { role: 'status' }, 'Reading its transactions.'));
-  root.append(el('h1', { tabindex: -1 }, 'Machine'), body, history);
-  const draw = (m) => fill(body,
-    el('p', {}, el('strong', {}, `${m.gpus} × ${m.model} `), stateOf(m), ' ', m.simulated && simulated(), ' of ', el('a', { href: `#/provider/${encodeURIComponent(m.wallet)}`, 'data-key': 'owner' }, short(m.wallet))),
-    tasks(m),
-    el('div', { class: 'figures' }, figure('Price now', `${usdc(m.pricePerGpuHour)} per GPU-hour`), figure('Leased', `${m.gpus - m.freeGpus} of ${plural(m.gpus, 'GPU')}`), figure('Tier', m.tier),
-      figure('Uptime', `${m.uptimePercent} %`), figure('Reputation', `${m.reputationPercent} %`), figure('Rating', m.rating === '-' ? 'none yet' : `${m.rating} of 5`),
-      figure('Settled', usdc(m.earned.settled)), figure('Claimed, not settled', usdc(m.earned.claimed)), figure('Served besides, at most', usdc(m.earned.unclaimed))),
-    el('div', { class: 'columns' },
-      el('section', {}, el('h2', {}, 'Measured'),
-        describe(['Operations', m.measured?.tops ? `${m.measured.tops} TOPS int8, by the weakest GPU` : 'not yet'], ['The class asks for', m.class.calibrated && `${m.class.tops} TOPS and ${m.class.gigabytesPerSecond} GB/s`],
-          ['Claimed', `${m.claimed.tflops} TFLOPS fp16, by the data sheet`], ['Memory', m.measured?.gigabytesPerSecond && `${m.measured.gigabytesPerSecond} GB/s`],
-          ['Network', m.measured?.downMbps ? `${m.measured.downMbps} Mbit/s down, ${m.measured.upMbps} up` : 'not yet'], ['Network, claimed', `${m.claimed.downMbps} Mbit/s down, ${m.claimed.upMbps} up`],
-          ['For leases', `${m.cpuCores} cores, ${Math.floor(m.ramMib / 1024)} GiB of memory, ${m.diskGib} GiB of disk`], ['CUDA', m.cuda],
-          ['Last measured in period', m.measured?.period]), shares(m)),
-      el('section', {}, el('h2', {}, 'Stake and record'),
-        describe(['Own stake', `${m.stake} GNT`], ['Needed', `${m.requiredStake} GNT`], ['Held by faults', `${m.stakeHeldByFaults} GNT`], ['Leases', `${m.jobsCompleted} completed, ${m.jobsFailed} failed`],
-          ['Verified', m.verified ? 'yes' : `no: ${(m.lacksForVerified ?? []).join('; ')}`], ['Registered', when(m.registeredAt)], ['Region', [m.region, m.site && ` ${m.site}`]], ['Node', code(m.address)]))),
-    m.faults.length > 0 && [el('h2', {}, 'Open faults'), faultTable(m.faults, 'Faults of this machine that are open.')],
-    el('h2', {}, 'Leases'),
-    m.leases.length === 0 ? el('p', {}, 'None is open.') : table('Leases', 'That are not closed, the newest first.', ['Lease', 'State', 'GPUs #', 'Price #', 'Used', 'Settled #', 'Claimed #', 'Started'],
-      m.leases.map((l) => [el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': `lease-${l.address}` }, short(l.address)), l.status, l.gpus, l.pricePerGpuHour, span(l.usedSeconds), sum([l.earned.settled]), sum([l.earned.claimed]), when(l.startedAt)])));
+  const top = el('div');
+  const wide = el('div', { class: 'gap' });
+  const aside = el('aside', { class: 'stack-16', 'aria-label': 'Machine' });
+  root.append(crumbs('#/market', 'Market', el('code', { class: 'tiny' }, short(id))), top, el('div', { class: 'lease' }, wide, aside));
+  fill(top, el('h1', { tabindex: -1 }, 'Machine'), el('p', { role: 'status', class: 't2' }, 'Reading its transactions.'));
+  const m = await get('/v1/market', signal);
+  const days = byDay(signal);
   let shown = '';
   const load = async () => {
     const r = await get(`/v1/nodes/${encodeURIComponent(id)}`, signal);
     const now = JSON.stringify(r);
     if (now === shown) return;
     shown = now;
-    draw(r);
-    fill(history, el('h2', {}, 'Earned by day'),
-      r.days.length === 0 ? el('p', {}, 'Nothing was settled.') : table('Earned by day', 'What was settled, the market’s fee taken off; days in UTC.', ['Day', 'USDC #', 'Leases #'], r.days.map((d) => [d.day, sum([d.settled]), d.leases])),
-      el('h2', {}, 'Checks'), r.checks.length === 0 ? el('p', {}, 'No report about it was applied yet.') : checks(r),
-      el('p', { class: 'note' }, `${reach(r.history)}: ${plural(r.history.awards, 'award')} among them${r.history.unreadable ? `; ${r.history.unreadable} could not be read` : ''}.`));
+    fill(top,
+      el('header', { class: 'lead-row' }, el('div', { class: 'grow' }, el('h1', { tabindex: -1, 'data-title': 'Machine' }, `${r.gpus} × ${r.model} `, marks(r), el('span', { class: 'h1s' }, state(r.status))), el('div', { class: 'meta' }, el('span', {}, memory(r.vramMib), ' each'), claim(r.region || 'not said'), r.simulated && simulated())), rent(r, about)),
+      stats('In short', ['Price per GPU-hour', money(r.pricePerGpuHour)], ['Leased', el('span', {}, pips(r.gpus - r.freeGpus, r.gpus, 'leased'))], ['Uptime', uptime(r.uptimePercent), r.checksTotal > 0 && `${percent((r.checksPassed / r.checksTotal) * 100)} of ${plural(r.checksTotal, 'check')} passed`],
+        ['Earned', money(r.earned.settled), 'of leases that are not closed'], ['Served, not paid yet', money(sum([r.earned.claimed, r.earned.unclaimed])), 'at most']));
+    fill(wide, tasks([r]), r.faults.length > 0 && faultTable(r.faults, 'Faults of this machine that are open.'), days.part, leases(r),
+      r.checks.length === 0 ? card({ name: 'Checks' }, el('p', { class: 'body t2' }, 'No report about it was applied yet.')) : checks(r), el('p', { class: 't3 small' }, reach(r.history)));
+    days.show(r.days);
+    fill(aside, figures(r), inCard({ name: 'Uptime', level: 'h3' }, upStrip(r, m.params.periodSecs) || el('p', { class: 't2 small' }, 'No report about it was applied yet.')), record(r));
   };
   try {
     await load();
   } catch (err) {
     if (signal.aborted) return;
-    fill(history, problem(err));
+    fill(top, el('h1', { tabindex: -1 }, 'Machine'), problem(err));
   }
   every(60_000, load); // each reads some hundred transactions
 }

@@ -1,114 +1,121 @@
-// The nodes that are offered, the best first, as `gantry search` shows them.
+// The machines for rent, the best first, as `gantry search` shows them.
 import { get } from '../api.js';
-import { choice, el, field, fill, simulated } from '../dom.js';
+import { choice, el, fill, icon, say } from '../dom.js';
+import { skeleton } from '../parts.js';
 import { plural, problem } from '../show.js';
-import { history } from './history.js';
-import { regions, tiers } from './regions.js';
+import { gallery, pulse } from './gallery.js';
+import { offersTable } from './offers.js';
+import { places, tiers } from './places.js';
+import { prices } from './prices.js';
+import { read, words } from './search.js';
 
-// withClaim is a figure with what is claimed below it.
-const withClaim = (measured, claimed) => [measured ?? el('span', { class: 'dim' }, 'not measured'), claimed && el('div', { class: 'note' }, claimed)];
+const tries = ['8 × H100 with NVLink', '80 GiB under $1.50', 'attested H200', '24 GiB in Europe'];
 
-const columns = [
-  { name: 'Model', of: (o) => o.model, cell: (o) => [el('a', { href: `#/machine/${encodeURIComponent(o.address)}`, 'data-key': `machine-${o.address}` }, `${o.gpus} × ${o.model}`), ' ', o.simulated && simulated(), ' ', o.verified && el('span', { class: 'badge verified' }, 'verified'), el('div', { class: 'note' }, `${Math.round(o.vramMib / 1024)} GiB each`)] },
-  { name: 'Machine', number: true, of: (o) => o.cpuCores, cell: (o) => [`${o.cpuCores} cores`, el('div', { class: 'note' }, `${Math.floor(o.ramMib / 1024)} GiB, disk ${o.diskGib} GiB`)] },
-  { name: 'Price', unit: 'USDC/GPU-hour', number: true, of: (o) => Number(o.pricePerGpuHour), cell: (o) => o.pricePerGpuHour },
-  { name: 'Free GPUs', number: true, of: (o) => o.freeGpus, cell: (o) => `${o.freeGpus} of ${o.gpus}` },
-  { name: 'Tier', number: true, of: (o) => o.tier, cell: (o) => o.tier },
-  { name: 'Region', of: (o) => o.region, cell: (o) => [o.region, o.site && el('div', { class: 'note' }, ` ${o.site}`)] },
-  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => withClaim(o.measured?.tops, o.claimed.tops && `data sheet ${o.claimed.tops}`) },
-  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => withClaim(o.measured?.gigabytesPerSecond, o.claimed.gigabytesPerSecond && `data sheet ${o.claimed.gigabytesPerSecond}`) },
-  { name: 'Unit price', unit: 'USDC/TOPS-hour', number: true, of: (o) => Number(o.measured?.pricePerTopsHour ?? Infinity), cell: (o) => o.measured?.pricePerTopsHour ?? '–' },
-  { name: 'Network', unit: 'Mbit/s, down / up', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => withClaim(o.measured?.downMbps ? `${o.measured.downMbps} / ${o.measured.upMbps}` : null, `claims ${o.claimed.downMbps} / ${o.claimed.upMbps}`) },
-  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => withClaim(o.uptimePercent, `${o.checksPassed} of ${o.checksTotal} checks`) },
-  { name: 'Reputation', unit: '%', number: true, of: (o) => Number(o.reputationPercent), cell: (o) => o.reputationPercent },
-  { name: 'Runs', of: (o) => o.isolation, cell: (o) => [({ process: 'commands', sandbox: 'images', volumes: 'images, volumes' })[o.isolation] ?? o.isolation, o.cuda && el('div', { class: 'note' }, `CUDA ${o.cuda}`)] },
+const filters = [
+  ['count', 'GPUs', ['1', '2', '4', '8'], (v) => `count>=${v}`, (v) => `≥ ${v}`], ['price', 'Price', ['0.5', '1', '2', '4'], (v) => `price<${v}`, (v) => `< $${v}`],
+  ['vram', 'Memory', ['24', '48', '80', '141'], (v) => `vram>=${v}`, (v) => `≥ ${v} GiB`], ['uptime', 'Uptime', ['90', '98', '99.5'], (v) => `uptime>=${v}`, (v) => `≥ ${v} %`],
+  ['tier', 'Attested', ['1', '2', '3'], (v) => `tier>=${v}`, (v) => `tier ≥ ${v}`],
 ];
 
-// terms are those of the API's search, from what the form holds. A term has no spaces.
-export function terms(form) {
-  const word = (name) => form.elements[name].value.trim().replace(/\s+/g, '');
-  const all = [];
-  if (word('gpu')) all.push(`gpu=${word('gpu')}`);
-  if (word('region')) all.push(`region=${word('region')}`);
-  if (word('price')) all.push(`price<=${word('price')}`);
-  if (word('count')) all.push(`count>=${word('count')}`);
-  if (word('tier')) all.push(`tier>=${word('tier')}`);
-  if (word('kind')) all.push(word('kind'));
-  if (form.elements.images.checked) all.push('sandbox');
-  return all.join(' ');
+const sorts = [['award', 'Best value'], ['tops-price', 'TOPS per $'], ['tops', 'TOPS'], ['bandwidth', 'GB/s of memory'], ['down', 'Download'], ['up', 'Upload']];
+
+// chips are the filters; changed is called with their terms.
+function chips(local, changed) {
+  const real = el('button', { type: 'button', class: 'chip', 'aria-pressed': String(!local), on: { click: () => {
+    real.setAttribute('aria-pressed', String(real.getAttribute('aria-pressed') !== 'true'));
+    changed();
+  } } }, icon('check', 's14'), 'Real GPUs');
+  const selects = filters.map(([name, label, values, , text]) => choice(name, [['', 'any'], ...values.map((v) => [v, text(v)])]));
+  const boxes = selects.map((s, i) => el('label', { class: 'chip' }, el('b', {}, filters[i][1]), s));
+  const region = el('input', { name: 'region', placeholder: 'any', autocomplete: 'off', maxlength: 16 });
+  const terms = () => [
+    real.getAttribute('aria-pressed') === 'true' && 'real', ...selects.map((s, i) => s.value && filters[i][3](s.value)), region.value.trim() && `region=${region.value.trim().replace(/\s+/g, '')}`,
+  ].filter(Boolean);
+  let typing;
+  region.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(changed, 250);
+  });
+  for (const s of selects) s.addEventListener('change', changed);
+  return { parts: [real, boxes, el('label', { class: 'chip' }, el('b', {}, 'Region'), region)], terms };
 }
 
-export async function market({ root, signal, every }) {
-  const m = await get('/v1/market', signal);
-  let found = { offers: [], unfit: {} };
-  let sorted = { column: null, down: false };
-  const table = el('div', { class: 'scroll offers', tabindex: 0, role: 'region', 'aria-label': 'Offers' });
-  const summary = el('p', { role: 'status' });
-  const places = el('section');
-
+// searchLine is the line into which people type; its words become chips.
+function searchLine(changed) {
+  const found = el('span', { class: 'row tight words' });
+  const input = el('input', { name: 'q', 'aria-label': 'Search GPUs', placeholder: '8 × H100 in Europe under $2.20', autocomplete: 'off', spellcheck: 'false', maxlength: 120 });
+  let terms = [];
   const draw = () => {
-    const offers = [...found.offers];
-    if (sorted.column) {
-      const { of, number } = sorted.column;
-      offers.sort((a, b) => (number ? of(a) - of(b) : String(of(a)).localeCompare(String(of(b)))) * (sorted.down ? -1 : 1));
-    }
-    const unfit = Object.entries(found.unfit).map(([why, n]) => `${n} ${why}`).sort().join(', ');
-    const text = `${plural(offers.length, 'node')} ${offers.length === 1 ? 'fits' : 'fit'}${unfit && `; not these: ${unfit}`}.`;
-    if (summary.textContent !== text) summary.textContent = text;
-    fill(table, el('table', {},
-      el('caption', {}, sorted.column ? `By ${sorted.column.name.toLowerCase()}.` : 'The best first, as an order is awarded: by price and reputation.'),
-      el('thead', {}, el('tr', {}, columns.map((c) => el('th', {
-        scope: 'col', class: c.number && 'number', 'aria-sort': sorted.column === c && (sorted.down ? 'descending' : 'ascending'),
-      }, el('button', { type: 'button', 'data-key': `sort-${c.name}`, on: { click: () => sort(c) } }, c.name), c.unit && el('div', { class: 'note' }, c.unit))),
-      el('th', { scope: 'col' }, el('span', { class: 'unseen' }, 'Order')))),
-      el('tbody', {}, offers.map((o) => el('tr', {}, columns.map((c, i) => el(i === 0 ? 'th' : 'td', { scope: i === 0 && 'row', class: c.number && 'number' }, c.cell(o))),
-        el('td', {}, o.freeGpus > 0 && el('a', {
-          class: 'button', href: `#/order?${new URLSearchParams({ gpu: o.model, price: o.pricePerGpuHour, simulated: o.simulated ? '1' : '' })}`, 'data-key': `order-${o.address}`,
-          'aria-label': `Order ${o.model} at ${o.pricePerGpuHour} USDC`,
-        }, 'Order')))))));
+    input.placeholder = terms.length ? '' : '8 × H100 in Europe under $2.20';
+    fill(found, terms.map((t) => el('span', { class: 'word' }, words(t), el('button', { type: 'button', class: 'icon-btn', 'aria-label': `Without ${words(t)}`, on: { click: () => set(terms.filter((x) => x !== t)) } }, icon('x', 's14')))));
   };
-  const sort = (c) => {
-    if (sorted.column !== c) sorted = { column: c, down: false };
-    else if (!sorted.down) sorted = { column: c, down: true };
-    else sorted = { column: null, down: false };
+  const set = (next) => {
+    terms = next;
     draw();
+    changed();
   };
+  const take = (text) => {
+    const next = read(text);
+    input.value = '';
+    set([...terms.filter((t) => !next.some((n) => n.split(/[<>=]/)[0] === t.split(/[<>=]/)[0])), ...next]);
+  };
+  input.addEventListener('keydown', (e) => e.key === 'Backspace' && !input.value && terms.length && set(terms.slice(0, -1)));
+  const form = el('form', { class: 'search', role: 'search', on: { submit: (e) => {
+    e.preventDefault();
+    if (input.value.trim()) take(input.value);
+  } } }, icon('search', 's20'), found, input, el('kbd', { class: 'hide-s' }, '/'), el('button', { class: 'btn act' }, 'Search'));
+  const row = el('p', { class: 'tries' }, el('span', { class: 'nowrap' }, 'Try'), tries.map((t) => el('button', { type: 'button', class: 'link nowrap', on: { click: () => {
+    terms = [];
+    take(t);
+  } } }, t)));
+  return { parts: [form, row], terms: () => terms, set };
+}
 
-  const form = el('form', { class: 'row', 'aria-label': 'Filter', on: { submit: (e) => e.preventDefault() } },
-    field('GPU', choice('gpu', [['', 'any'], ...m.models.map((x) => [x.name, x.name])])),
-    field('At most, USDC per GPU-hour', el('input', { name: 'price', inputmode: 'decimal', autocomplete: 'off', maxlength: 24 })),
-    field('Free GPUs, at least', el('input', { name: 'count', type: 'number', min: 1, max: 8, value: 1 })),
-    field('Region begins with', el('input', { name: 'region', autocomplete: 'off', maxlength: 16 })),
-    field('Tier, at least', choice('tier', [['', 'any'], ['1', '1'], ['2', '2'], ['3', '3']])),
-    field('GPUs', choice('kind', [['', 'all'], ['real', 'real'], ['simulated', 'simulated']])),
-    field('Runs images', el('input', { name: 'images', type: 'checkbox' })));
+export async function market({ root, query, signal, every, about }) {
+  let found = null;
+  const table = el('div', { class: 'card' }, skeleton());
   const failure = el('div');
+  const count = el('span', { class: 't3 small nowrap', role: 'status' });
+  const cards = el('div');
+  const pulses = el('div');
+  const aside = el('div');
   let asked = 0;
+  const sort = choice('sort', sorts);
   const load = async () => {
     const mine = ++asked;
-    const answer = await get(`/v1/offers?${new URLSearchParams({ q: terms(form) })}`, signal);
-    if (mine !== asked) return; // the filter has changed meanwhile
-    const before = JSON.stringify([found.offers, found.unfit]); // at is another each second
+    const q = [...line.terms(), ...filter.terms()].join(' ');
+    const answer = await get(`/v1/offers?${new URLSearchParams({ q, sort: sort.value })}`, signal);
+    if (mine !== asked) return; // the search has changed meanwhile
+    const before = JSON.stringify([found?.offers, found?.unfit]); // at is another each second
     found = answer;
-    if (before === JSON.stringify([found.offers, found.unfit]) && table.firstChild) return;
-    draw();
-    fill(places, found.offers.length > 0 && [el('h2', {}, 'By region'), regions(found.offers)]);
+    if (before === JSON.stringify([found.offers, found.unfit])) return;
+    const unfit = Object.entries(found.unfit).map(([why, n]) => `${n} ${why}`).sort().join(', ');
+    fill(count, plural(found.fit, 'machine'), unfit && el('span', { class: 'hide-s', title: unfit }, ` · not these: ${unfit}`));
+    fill(table, found.offers.length === 0 ? el('p', { class: 'pad t2' }, 'No machine fits. ', unfit && `Not these: ${unfit}.`) : offersTable(found.offers, `Machines for rent, ${sorts.find(([v]) => v === sort.value)[1].toLowerCase()} first`, !about.public),
+      el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
+    fill(aside, places(found.offers));
+    fill(pulses, pulse(found.offers));
   };
-  let typing;
-  form.addEventListener('input', () => {
-    clearTimeout(typing);
-    typing = setTimeout(async () => {
-      try {
-        await load();
-        failure.replaceChildren();
-      } catch (err) {
-        if (!signal.aborted) failure.replaceChildren(problem(err));
-      }
-    }, 250);
-  });
-  root.append(el('h1', { tabindex: -1 }, 'Market'), form, failure, summary, table,
-    el('p', { class: 'note' }, 'Measured is what keepers have measured of a node’s weakest GPU and of its line; beside it is what the data sheet or, of its line, the provider says. The unit price is the ask for an hour of one TOPS that was measured.'),
-    tiers(), history(m.models.map((x) => x.name), signal), places);
+  const changed = async () => {
+    try {
+      await load();
+      failure.replaceChildren();
+      say(count.textContent);
+    } catch (err) {
+      if (!signal.aborted) failure.replaceChildren(problem(err));
+    }
+  };
+  const line = searchLine(changed);
+  const filter = chips(about.local, changed);
+  sort.addEventListener('change', changed);
+  if (query.get('q')) line.set(read(query.get('q')));
+  root.append(
+    el('section', { class: 'hero' }, el('div', {}, el('h1', { tabindex: -1, 'data-title': 'Market' }, 'GPUs you can check before you pay.'),
+      el('p', { class: 'lead' }, 'Independent keepers measure free machines in every period. You pay by the second, only for time that was served, and anyone can audit it.'), line.parts), pulses),
+    cards, el('div', { class: 'split' }, el('div', {}, el('div', { class: 'filters', role: 'group', 'aria-label': 'Filters' }, filter.parts, el('label', { class: 'chip end' }, icon('sort', 's14'), el('span', { class: 'unseen' }, 'Sort'), sort)),
+      el('p', { class: 'found' }, count), failure, table),
+    el('aside', { class: 'stack-16', 'aria-label': 'Prices and places' }, prices(signal), aside, tiers())));
   await load();
   every(5000, load);
+  gallery(cards, (model) => line.set([`gpu=${model.replace(/\s/g, '')}`, ...line.terms().filter((t) => !t.startsWith('gpu='))]), signal);
 }

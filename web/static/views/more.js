@@ -58,7 +58,7 @@ export const fieldsOf = (doc, has) => Object.entries(doc.components.schemas.Orde
 // more is a part of a form that is filled when it is opened. values are what was entered.
 export function more(has, signal) {
   let fields = [];
-  const body = el('div', { class: 'more' });
+  const body = el('div', { class: 'more-fields' });
   const load = async () => {
     if (fields.length) return;
     try {
@@ -68,6 +68,6 @@ export function more(has, signal) {
       if (!signal.aborted) fill(body, problem(err));
     }
   };
-  const part = el('details', { class: 'wide', on: { toggle: load } }, el('summary', {}, 'More terms and limits'), body);
+  const part = el('details', { class: 'wide-f', on: { toggle: load } }, el('summary', {}, 'More terms and limits'), body);
   return { part, values: () => Object.fromEntries(fields.map((f) => [f.name, f.kind.value(f.control)]).filter(([, v]) => v !== undefined)) };
 }

@@ -1,11 +1,12 @@
 // The form of a cluster.
 import { get } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { choice, describe, el, field, figure, fill } from '../dom.js';
-import { amount, problem, reserved, span, usdc } from '../show.js';
-import { gpuAndPrice, priceOf } from './gpu.js';
-import { environment, words } from './order.js';
+import { choice, describe, el, field, fill } from '../dom.js';
+import { stats } from '../parts.js';
+import { amount, exact, problem, reserved, span } from '../show.js';
+import { gpuAndPrice } from './gpu.js';
 import { begin, pending } from './pending.js';
+import { environment, priceOf, words } from './request.js';
 import { mayOrder } from './wallet.js';
 
 const types = [['ray', 'Ray'], ['torch', 'PyTorch (torchrun)'], ['shell', 'the command on each machine']];
@@ -41,7 +42,7 @@ export async function newcluster({ root, query, signal }) {
   const [m, status] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal)]);
   const { gpu, price } = gpuAndPrice(m, query.get('gpu') ?? undefined);
   const tick = (name) => el('input', { name, type: 'checkbox' });
-  const total = el('div', { class: 'figures wide' });
+  const total = el('div', { class: 'wide' });
   const failure = el('div', { class: 'wide' });
   const form = el('form', { class: 'tall' },
     field('Name', el('input', { name: 'name', required: true, pattern: '[A-Za-z0-9._\\-]{1,64}', maxlength: 64, autocomplete: 'off', spellcheck: 'false', placeholder: 'farm' }), 'Letters, digits, . _ -'),
@@ -49,7 +50,7 @@ export async function newcluster({ root, query, signal }) {
     field('Machines', el('input', { name: 'nodes', type: 'number', min: 2, max: 64, value: 2, required: true }), 'All or none of them are awarded.'),
     field('GPU', gpu), field('How many, on each machine', el('input', { name: 'count', type: 'number', min: 1, max: 8, value: 1, required: true })),
     field('Hours', el('input', { name: 'hours', inputmode: 'decimal', required: true, value: 1, maxlength: 12 })),
-    field('At most, USDC per GPU-hour', price),
+    field('Max price per GPU-hour', price),
     field('Image', el('input', { name: 'image', required: true, autocomplete: 'off', spellcheck: 'false', maxlength: 512, placeholder: 'rayproject/ray:2.60.0-gpu' }), 'The image needs /bin/sh, and Ray or PyTorch with Python.'),
     field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'For PyTorch: the program and its arguments. For Ray: none.'),
     field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machines’ providers could read it.'),
@@ -57,13 +58,13 @@ export async function newcluster({ root, query, signal }) {
     field('Region begins with', el('input', { name: 'region', autocomplete: 'off', maxlength: 16 }), 'Empty: any.'),
     field('Network', choice('network', [['internet', 'internet'], ['none', 'the private network alone']])),
     field('All at one site', tick('site')), field('Simulated GPUs too', tick('simulated'), 'For local networks: such a machine has no GPU.'),
-    total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
+    total, failure, el('div', { class: 'wide' }, el('button', { class: 'btn act' }, 'Deploy')));
   const draw = () => {
     let text = '–';
     try {
-      text = usdc(amount(most(amountOf(form), m)));
+      text = exact(amount(most(amountOf(form), m)));
     } catch { /* it is said when the form is sent */ }
-    fill(total, figure('Costs at most', text), figure('Free credits', usdc(status.account.free)), figure('Left of the session key’s cap', usdc(status.account.session.left)));
+    fill(total, stats('Cost', ['Reserved now, the most it can cost', text], ['Free credits', exact(status.account.free)], ['Left of the session key’s cap', exact(status.account.session.left)]));
   };
   form.addEventListener('input', () => {
     failure.replaceChildren();
@@ -82,9 +83,9 @@ export async function newcluster({ root, query, signal }) {
       const { clusters } = await get('/v1/clusters', signal);
       if (clusters.some((c) => c.name === name)) throw new Error(`there is a cluster ${name} already: choose another name`);
       const yes = await confirmed({
-        title: 'Buy this?', yes: 'Buy', no: 'Change it',
-        body: el('div', {}, describe(['Name', name], ['Machines', r.nodes], ['GPUs', `${r.count} × ${r.gpu} on each`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
-          ['Costs at most', el('strong', {}, usdc(amount(most(r, m))))], ['Runs', types.find(([t]) => t === r.type)[1]], ['Image', r.image], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
+        title: 'Deploy this cluster?', yes: 'Deploy',
+        body: el('div', {}, describe(['Name', name], ['Machines', r.nodes], ['GPUs', `${r.count} × ${r.gpu} on each`], ['Time', span(r.seconds)], ['Max price', `${exact(r.maxPricePerGpuHour)} an hour`],
+          ['Reserved now, the most it can cost', el('strong', {}, exact(amount(most(r, m))))], ['Runs', types.find(([t]) => t === r.type)[1]], ['Image', r.image], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
           ['Simulated', r.allowSimulated && 'machines without GPUs may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machines have served; the rest comes back.')),
       });

@@ -28,18 +28,18 @@ export function ports(lease, signal) {
   const row = (p) => el('li', {}, el('strong', {}, p.name ? `${p.name} ` : 'port '), `${p.port} `,
     p.public && outside(p.public, p.public), ' ',
     p.url && (here ? outside(p.url, p.url) : el('span', {}, el('code', {}, p.url), ' on the server’s machine')),
-    !p.url && el('button', { type: 'button', 'data-key': `port-${p.port}`, on: { click: () => open(p.port) } }, here ? 'Open here' : 'Open on the server’s machine'));
+    !p.url && el('button', { type: 'button', class: 'btn sm', 'data-key': `port-${p.port}`, on: { click: () => open(p.port) } }, here ? 'Open here' : 'Open on the server’s machine'));
   const load = async () => {
     const { ports: all } = await get(path, signal);
-    fill(list, all.length === 0 ? el('li', { class: 'note' }, 'The order has declared none.') : all.map(row));
+    fill(list, all.length === 0 ? el('li', { class: 't3 small' }, 'The order has declared none.') : all.map(row));
   };
   const form = el('form', { class: 'row', on: {
     submit: (e) => {
       e.preventDefault();
       open(Number(number.value));
     },
-  } }, field('Another port', number), el('div', {}, el('button', {}, 'Open')));
+  } }, field('Another port', number), el('div', {}, el('button', { class: 'btn' }, 'Open')));
   load().catch((err) => !signal.aborted && failure.replaceChildren(problem(err)));
   return el('div', {}, list, failure, form,
-    el('p', { class: 'note' }, 'A port that is open leads every program of this machine into the container, until the lease or the server ends. A public address comes from ', el('code', {}, 'gantry gateway open'), '.'));
+    el('p', { class: 't3 small' }, 'A port that is open leads every program of this machine into the container, until the lease or the server ends. A public address comes from ', el('code', {}, 'gantry gateway open'), '.'));
 }

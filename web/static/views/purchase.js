@@ -1,7 +1,8 @@
 // A purchase on its way: it repeats the request with its key until there is a lease, or an error that repeating does not mend.
 import { ask } from '../api.js';
 import { describe, el, fill } from '../dom.js';
-import { problem, span, usdc } from '../show.js';
+import { inCard } from '../parts.js';
+import { exact, nb, problem, span } from '../show.js';
 import { over, pending } from './pending.js';
 
 // again are the statuses after which the same request may succeed, and the purchase may be on the chain.
@@ -16,9 +17,10 @@ export async function purchase({ root, argument, signal }) {
     return;
   }
   const r = p.request;
-  const what = describe(['Machines', Math.max(r.nodes ?? 1, r.redundancy ?? 1) > 1 && Math.max(r.nodes ?? 1, r.redundancy ?? 1)], ['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`], ['Name', el('code', {}, `http/${p.key}`)]);
+  const what = describe(['Machines', Math.max(r.nodes ?? 1, r.redundancy ?? 1) > 1 && Math.max(r.nodes ?? 1, r.redundancy ?? 1)], ['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Max price', `${exact(r.maxPricePerGpuHour)}${nb}/h`], ['Name', el('code', {}, `http/${p.key}`)]);
   const go = async () => {
-    fill(body, el('p', { role: 'status' }, 'Ordering, and waiting until the machine has started. A reload goes on with this purchase and buys nothing twice.'), what);
+    fill(body, el('div', { class: 'lease' }, inCard({ name: 'Under way' }, el('p', { role: 'status', class: 't2' }, 'Ordering, and waiting until the machine has started. A reload goes on with this purchase and buys nothing twice.'),
+      el('ol', { class: 'stepper mt' }, ['Reserve and order', 'A keeper awards it to the best machine', 'The machine brings up the job'].map((text, i) => el('li', { class: i === 0 ? 'now' : 'todo-s' }, el('span', { class: 'm' }), el('span', {}, text))), el('li', { class: 'todo-s' }, el('span', { class: 'm' }), el('span', {}, 'Running: billing begins')))), el('aside', { class: 'stack-16', 'aria-label': 'What is bought' }, inCard({ name: 'What is bought', level: 'h3' }, what))));
     try {
       for (;;) {
         const { status, body: o } = await ask('POST', p.path, { body: r, headers: { 'Idempotency-Key': p.key }, signal });
@@ -32,10 +34,10 @@ export async function purchase({ root, argument, signal }) {
       const retry = again.includes(err.status);
       if (!retry) over();
       fill(body, problem(err), what, el('div', { class: 'buttons' },
-        retry && el('button', { type: 'button', class: 'act', on: { click: go } }, 'Go on with it'),
-        retry && el('button', { type: 'button', on: { click: forget } }, 'Forget it here'),
-        !retry && el('a', { href: p.path === '/v1/clusters' ? '#/newcluster' : `#/order?${new URLSearchParams({ gpu: r.gpu, price: r.maxPricePerGpuHour, simulated: r.allowSimulated ? '1' : '' })}` }, 'Order again')),
-      retry && el('p', { class: 'note' }, 'An order that is sent stays on the chain, and may become a lease. ', el('code', {}, 'gantry resume'), ' goes on with it too.'));
+        retry && el('button', { type: 'button', class: 'btn act', on: { click: go } }, 'Try again'),
+        retry && el('button', { type: 'button', class: 'btn', on: { click: forget } }, 'Forget it here'),
+        !retry && el('a', { class: 'btn', href: p.path === '/v1/clusters' ? '#/newcluster' : `#/deploy?${new URLSearchParams({ gpu: r.gpu, price: r.maxPricePerGpuHour, simulated: r.allowSimulated ? '1' : '' })}` }, 'Change it')),
+      retry && el('p', { class: 't3 small' }, 'An order that is sent stays on the chain, and may become a lease. ', el('code', {}, 'gantry resume'), ' goes on with it too.'));
     }
   };
   const forget = () => {

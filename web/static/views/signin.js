@@ -35,8 +35,8 @@ export function signIn({ failure, about, signal, done }) {
       },
     },
   }, field('Token of the server', token, 'gantry serve has printed it, or written it to --token-file. It is kept for this tab, until it is closed.'),
-  el('div', {}, el('button', { class: 'act' }, 'Sign in')));
-  return el('div', {}, el('h1', { tabindex: -1 }, 'Sign in'), said,
+  el('div', {}, el('button', { class: 'btn act' }, 'Sign in')));
+  return el('div', { class: 'narrow stack-16' }, el('h1', { tabindex: -1 }, 'Sign in'), said,
     about && [el('h2', {}, 'With a wallet'),
       el('p', {}, 'The wallet that this server acts for signs a text, which is good once. That costs nothing and moves nothing.'),
       chooser({

@@ -1,20 +1,43 @@
-// The steps of an audit, each with its transaction.
-import { el } from '../dom.js';
-import { table } from '../table.js';
+// The steps of an audit as a line of time, and what they come to.
+import { el, icon, svg } from '../dom.js';
+import { moneyBar } from '../figures.js';
+import { address, card } from '../parts.js';
+import { at, clock, plural } from '../show.js';
 
-// outcomes are the three that an audit, or a step, comes to: how it is shown, and in what words.
+// outcomes are the three that an audit, or a step, comes to: its colours, its mark, its words, and those of a step.
 const outcomes = {
-  right: ['good', 'yes', 'Everything adds up.'],
-  wrong: ['bad', 'no', 'NOT everything adds up: see the steps below.'],
-  unknown: ['warn', 'not known', 'NOT KNOWN whether everything adds up: the cluster’s node does not show all that happened. See the steps below.'],
+  right: ['', 'proof', 'check', 'Everything adds up', 'right'], wrong: ['bd', 'bad', 'x', 'Does not add up', 'wrong'], unknown: ['wn', 'warn', 'warn', 'Adds up as far as it can be read', 'not known'],
 };
 
-// verdict says whether all of them add up.
-const shown = (outcome) => outcomes[outcome] ?? outcomes.unknown; // a server of another version may have others
+const shown = (outcome) => (Object.hasOwn(outcomes, outcome) ? outcomes[outcome] : outcomes.unknown); // a server of another version may have others
 
-export const verdict = (outcome) => el('p', { role: 'status', class: `verdict ${shown(outcome)[0]}` }, shown(outcome)[2]);
+const crane = () => svg('svg', { width: 56, height: 56, viewBox: '0 0 56 56', 'aria-hidden': 'true' }, svg('circle', { class: 'f-proof', cx: 28, cy: 28, r: 20 }), svg('path', { class: 'k-card', 'stroke-width': 3, fill: 'none', d: 'M20 28.5l5.8 5.8 11-12' }));
 
-export const steps = (all, caption) => table('Steps', caption, ['What', 'When', 'Adds up', 'Figures *', 'Transaction *'], all.map((s) => [
-  s.name, s.time && new Date(s.time).toLocaleString(), el('span', { class: `badge ${shown(s.outcome)[0]}` }, shown(s.outcome)[1]),
-  [s.text, s.problems?.length > 0 && el('ul', {}, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'note' }, `Not known: ${s.unknown}`)],
-  s.transaction && el('code', {}, s.transaction)]));
+// verdict says whether all of it adds up; the first step that does not is named.
+export function verdict(outcome, { text, more, acts, steps: all = [] } = {}) {
+  const [ground, colour, symbol, words] = shown(outcome);
+  const wrong = all.findIndex((s) => s.outcome === 'wrong');
+  return el('section', { class: `verdict ${ground}`.trim(), role: 'status' }, el('span', { class: colour }, outcome === 'right' ? crane() : icon(symbol, 's28')),
+    el('div', {}, el('h2', { class: 'verdict-h' }, words, wrong >= 0 && ` at step ${wrong + 1}`), text && el('p', { class: 't2' }, text), ground === 'wn' && el('p', { class: 't2' }, 'The cluster’s node does not show all that happened: an archive node shows more. Nothing that was read is wrong.'), more), acts);
+}
+
+// names are the words of steps for people.
+const names = { order: 'Reserved', award: 'Awarded', auction: 'Won the auction', start: 'Started', extend: 'Extended', verified: 'Verified by keepers', paid: 'Paid', end: 'Ended', abort: 'Never started', declined: 'Declined', close: 'Closed', sum: 'The sum', rated: 'Rated', dispute: 'Disputed', vote: 'Voted', verdict: 'Verdict' };
+
+const seconds = (s) => Date.parse(s.time) / 1000;
+
+const when = (s) => (Number.isFinite(seconds(s)) ? el('time', { class: 'time', datetime: s.time, title: at(seconds(s)) }, clock(seconds(s), true)) : el('span', { class: 'time' }));
+
+function one(s, i) {
+  const [, colour, symbol] = shown(s.outcome);
+  return el('li', { id: `step-${i + 1}`, 'data-step': s.name }, when(s), el('span', { class: `mark ${colour}` }, icon(symbol), el('span', { class: 'unseen' }, shown(s.outcome)[4])),
+    el('div', {}, el('div', { class: 'medium' }, Object.hasOwn(names, s.name) ? names[s.name] : s.name), el('div', { class: 't2 small text' }, s.text),
+      s.problems?.length > 0 && el('ul', { class: 'bad small' }, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'warn small' }, `Not known: ${s.unknown}`)),
+    el('div', { class: 'barcell' }, s.money && moneyBar(s.money)), el('div', { class: 'sigcell' }, s.transaction && address(s.transaction, 'transaction', { kind: 'tx' })));
+}
+
+// steps lists them, the first first.
+export function steps(all) {
+  const wrong = all.filter((s) => s.outcome !== 'right').length;
+  return card({ name: 'Steps', count: all.length, end: wrong === 0 ? 'all checked' : plural(wrong, 'step') + ' not right or not known' }, el('ol', { class: 'tl' }, all.map(one)));
+}

@@ -1,8 +1,10 @@
 // Stops a lease, after saying what that does.
 import { ask } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { describe, el, say } from '../dom.js';
-import { amount, micro, problem, span, usdc } from '../show.js';
+import { describe, el, icon } from '../dom.js';
+import { leaseMoney, texts } from '../money.js';
+import { toast } from '../parts.js';
+import { exact, money, problem, short, span } from '../show.js';
 
 const live = ['awarded', 'running'];
 
@@ -14,16 +16,15 @@ const stopping = new Set();
 export function stopButton(l, failure, done) {
   if (!live.includes(l.status)) return null;
   const under = stopping.has(l.address);
-  const button = el('button', { type: 'button', class: 'danger', 'data-key': `stop-${l.address}`, 'aria-label': `${under ? 'Stopping' : 'Stop'} lease ${l.address}` }, under ? 'Stopping' : 'Stop');
+  const button = el('button', { type: 'button', class: 'btn stop', 'data-key': `stop-${l.address}`, 'aria-label': `${under ? 'Stopping' : 'Stop'} lease ${l.address}` }, icon('stop', 's14'), under ? 'Stopping' : 'Stop');
   button.addEventListener('click', async () => {
     if (stopping.has(l.address)) return;
-    const [owed, paid, held] = [micro(l.costAtMost), micro(l.paid), micro(l.reserved)];
-    const back = owed === null || paid === null || held === null ? null : held - (owed > paid ? owed - paid : 0n);
+    const m = leaseMoney(l);
+    const t = m && texts(m);
     const yes = await confirmed({
-      title: 'Stop this lease?', yes: 'Stop the lease', no: 'Let it run', danger: true,
+      title: 'Stop this lease?', yes: 'Stop the lease', danger: true,
       body: el('div', {}, el('p', {}, 'Its job ends at once, and what is not saved elsewhere is lost. A lease that is stopped cannot be started again.'),
-        describe(['Lease', el('code', {}, l.address)], ['Used so far', span(l.usedSeconds)], ['Costs so far, at most', usdc(l.costAtMost)],
-          ['Comes back to the credits', back !== null && `about ${usdc(amount(back))}`])),
+        describe(['Lease', el('code', {}, short(l.address))], ['Used so far', [span(l.usedSeconds), t && [', ', money(t.used)]]], ...(t ? [['Comes back to the credits', el('strong', {}, money(t.back))], ['Of what was reserved', money(t.whole)]] : []))),
     });
     if (!yes) return;
     stopping.add(l.address);
@@ -31,7 +32,7 @@ export function stopButton(l, failure, done) {
     try {
       await done(true);
       const { body } = await ask('POST', `/v1/leases/${encodeURIComponent(l.address)}/stop`);
-      say(`The lease is ${body.status}.`);
+      toast(`The lease is ${body.status}: ${exact(body.costAtMost)} used at most.`);
     } catch (err) {
       if (err.name !== 'AbortError') failure.replaceChildren(problem(err));
     }

@@ -43,7 +43,7 @@ function runs(line, cursor) {
 // terminal shows the way into a lease's container.
 export function terminal(lease, signal) {
   const box = el('div');
-  const start = el('button', { type: 'button', on: { click: () => connect() } }, 'Open a terminal');
+  const start = el('button', { type: 'button', class: 'btn', on: { click: () => connect() } }, 'Open a terminal');
   const draw = (...what) => fill(box, ...what);
   draw(start);
 
@@ -51,8 +51,8 @@ export function terminal(lease, signal) {
     const view = el('div', { class: 'screen', role: 'presentation' });
     const input = el('textarea', { class: 'typed', 'aria-label': 'Terminal: what is typed goes to the shell; Shift+Tab leaves it', autocomplete: 'off', spellcheck: 'false', rows: 1 });
     const frame = el('div', { class: 'terminal' }, view, input);
-    const state = el('p', { role: 'status', class: 'note' }, 'Connecting to the container.');
-    const close = el('button', { type: 'button' }, 'Close the terminal');
+    const state = el('p', { role: 'status', class: 't3 small' }, 'Connecting to the container.');
+    const close = el('button', { type: 'button', class: 'btn sm' }, 'Close the terminal');
     draw(frame, state, el('div', { class: 'buttons' }, close));
     const socket = webSocket(`/page/leases/${encodeURIComponent(lease)}/terminal`);
     const send = (text) => socket.readyState === 1 && socket.send(new TextEncoder().encode(text));
@@ -84,7 +84,7 @@ export function terminal(lease, signal) {
       observer.disconnect();
       fill(state, 'The terminal is closed.');
       close.remove();
-      box.append(...(p ? [problem({ body: p })] : []), el('div', { class: 'buttons' }, el('button', { type: 'button', on: { click: connect } }, 'Open another')));
+      box.append(...(p ? [problem({ body: p })] : []), el('div', { class: 'buttons' }, el('button', { type: 'button', class: 'btn', on: { click: connect } }, 'Open another')));
     };
     let over = false;
     const end = (p) => {

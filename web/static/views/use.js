@@ -1,37 +1,88 @@
-// What a lease uses and costs now, as its machine and the chain say.
+// What a lease uses now, as its machine reports it: charts that this tab fills while it is open.
 import { events } from '../api.js';
-import { el, figure, fill, simulated } from '../dom.js';
-import { problem, usdc } from '../show.js';
+import { el, fill, simulated } from '../dom.js';
+import { plot, spaced } from '../plot.js';
+import { seg } from '../parts.js';
+import { percent, problem, three } from '../show.js';
 
-const mebibytes = (n) => `${(n / 1048576).toFixed(1)} MiB`;
-const of = (text, limit) => (limit ? `${text} of ${limit}` : text);
+const gib = 1 << 30;
 
-function gpu(g, i) {
-  const parts = g.missing ? ['does not answer'] : [
-    g.percent !== undefined && `${g.percent} % busy`, g.memoryUsedMib !== undefined && `${g.memoryUsedMib} of ${g.memoryMib} MiB`,
-    g.temperatureC !== undefined && `${g.temperatureC} °C`, g.powerMilliwatts !== undefined && `${Math.round(g.powerMilliwatts / 1000)} W`];
-  return figure(['GPU ', i, ' ', g.name], [parts.filter(Boolean).join(', ') || 'says nothing', ' ', g.simulated && simulated()]);
+// kept are the samples of leases that this tab has seen: a view that is shown again goes on with them.
+const kept = new Map();
+const keptFor = 3600;
+// every is how often a machine reports, seconds; what is missing for longer is a gap.
+const every = 2;
+
+// note keeps a sample, with a gap before it where the machine was silent.
+function note(lease, u) {
+  const all = kept.get(lease) ?? [];
+  const at = Date.parse(u.measuredAt) / 1000;
+  if (all.length && at <= all.at(-1).at) return all;
+  if (all.length && at - all.at(-1).at > 3 * every + 2) all.push({ at: (all.at(-1).at + at) / 2, u: null });
+  all.push({ at, u });
+  while (all[0].at < at - keptFor) all.shift();
+  kept.set(lease, all);
+  return all;
 }
+
+const mean = (all) => (all.length ? all.reduce((a, b) => a + b, 0) / all.length : null);
+const total = (all) => (all.length ? all.reduce((a, b) => a + b, 0) : null);
+const ofGpus = (add, f) => (u) => add(u.gpus.filter((g) => !g.missing).map(f).filter((v) => v !== undefined && v !== null));
+
+// charts are the figures: what of a sample each line takes, and how its values are written.
+const charts = (u) => {
+  const memory = total(u.gpus.map((g) => g.memoryMib)) / 1024 || undefined;
+  const cpus = u.cpuLimit;
+  const ram = u.memoryLimitBytes ? u.memoryLimitBytes / gib : undefined;
+  return [
+    u.gpus.length > 0 && { name: 'GPU', lines: [['busy', 's1', ofGpus(mean, (g) => g.percent)]], range: [0, 100], text: ([v]) => (v === null ? '–' : percent(v)) },
+    u.gpus.length > 0 && { name: 'GPU memory', lines: [['used', 's1', ofGpus(total, (g) => g.memoryUsedMib && g.memoryUsedMib / 1024)]], range: memory && [0, memory], text: ([v]) => (v === null ? '–' : spaced(three(v), memory ? `of ${three(memory)} GiB` : 'GiB')) },
+    u.gpus.some((g) => g.powerMilliwatts !== undefined) && { name: 'Power', lines: [['power', 's2', ofGpus(total, (g) => g.powerMilliwatts && g.powerMilliwatts / 1000)]], text: ([v]) => (v === null ? '–' : spaced(three(v), 'W')) },
+    u.gpus.some((g) => g.temperatureC !== undefined) && { name: 'Temperature', lines: [['hottest', 's2', ofGpus((all) => (all.length ? Math.max(...all) : null), (g) => g.temperatureC), false]], range: [30, 90], text: ([v]) => (v === null ? '–' : spaced(three(v), '°C')) },
+    u.network && { name: 'Network', lines: [['sent', 's3', (x) => x.network && x.network.sentBytesPerSecond / 1e6], ['received', 's4', (x) => x.network && x.network.receivedBytesPerSecond / 1e6, false]], text: ([s, r]) => (s === null ? '–' : spaced(`${three(s)} ↑ ${three(r)} ↓`, 'MB/s')) },
+    { name: 'CPU', lines: [['busy', 's5', (x) => x.cpus]], range: cpus && [0, cpus], text: ([v]) => (v === null ? '–' : spaced(three(v), cpus ? `of ${three(cpus)} cores` : 'cores')) },
+    { name: 'Memory', lines: [['used', 's5', (x) => x.memoryBytes / gib]], range: ram && [0, ram], text: ([v]) => (v === null ? '–' : spaced(three(v), ram ? `of ${three(ram)} GiB` : 'GiB')) },
+  ].filter(Boolean);
+};
 
 // use shows it while the view is shown.
 export function use(lease, signal) {
-  const box = el('div', {}, el('p', { class: 'note' }, 'Asking the machine.'));
+  const failure = el('div', {}, el('p', { class: 't3 small' }, 'Asking the machine.'));
+  const grid = el('div', { class: 'charts' });
+  const note2 = el('span', { class: 't3 small' }, 'as the machine reports it');
+  let made = null;
+  let shape = '';
+  let within = 900;
+  const draw = (all) => {
+    const last = all.findLast((s) => s.u)?.u;
+    if (!last) return;
+    const now = charts(last);
+    if (shape !== now.map((c) => c.name).join()) {
+      shape = now.map((c) => c.name).join();
+      made = now.map((c) => plot({ ...c, label: `${c.name}, as the machine reports it`, unit: (v) => three(v), size: 36, sync: 'lease', signal, lines: c.lines.map(([name, colour, , filled]) => ({ name, colour, fill: filled !== false && c.lines.length < 3 })) }));
+      fill(grid, made.map((p) => p.figure));
+      fill(note2, 'as the machine reports it, every 2 s ', last.gpus.some((g) => g.simulated) && simulated());
+    }
+    const shown = all.filter((s) => s.at >= all.at(-1).at - within);
+    made.forEach((p, i) => p.show([shown.map((s) => s.at), ...now[i].lines.map(([, , f]) => shown.map((s) => (s.u ? f(s.u) ?? null : null)))]));
+  };
   const follow = async () => {
     try {
       await events(`/page/leases/${encodeURIComponent(lease)}/use`, {}, signal, {
-        use: (u) => fill(box, el('div', { class: 'figures' },
-          figure('Processors busy', of(u.cpus.toFixed(2), u.cpuLimit)), figure('Memory', of(mebibytes(u.memoryBytes), u.memoryLimitBytes && mebibytes(u.memoryLimitBytes))),
-          figure('Disk', of(mebibytes(u.diskBytes), u.diskLimitBytes && mebibytes(u.diskLimitBytes))),
-          u.volumeSizeBytes && figure('Volume', of(mebibytes(u.volumeBytes ?? 0), mebibytes(u.volumeSizeBytes))),
-          u.network && figure('Network', `${mebibytes(u.network.sentBytesPerSecond)}/s sent, ${mebibytes(u.network.receivedBytesPerSecond)}/s received`),
-          u.gpus.map(gpu), figure('Costs', `${usdc(u.cost.usdcPerHour)} an hour`), figure('So far, at most', usdc(u.cost.owedUsdc)))),
-        problem: (p) => fill(box, problem({ body: p })),
+        use: (u) => {
+          failure.replaceChildren();
+          draw(note(lease, u));
+        },
+        problem: (p) => fill(failure, problem({ body: p })),
       });
     } catch (err) {
-      if (!signal.aborted) fill(box, problem(err));
+      if (!signal.aborted) fill(failure, problem(err));
     }
     if (!signal.aborted) setTimeout(follow, 5000);
   };
   follow();
-  return box;
+  return el('section', { 'aria-label': 'Telemetry' }, el('div', { class: 'row tele' }, el('h2', {}, 'Telemetry'), note2, el('span', { class: 'end' }, seg('Time of the charts', [[300, '5 min'], [900, '15 min'], [3600, '1 h']], within, (s) => {
+    within = s;
+    draw(kept.get(lease) ?? []);
+  }))), failure, grid);
 }

@@ -1,6 +1,7 @@
 // The customer's wallet: what it and its credits hold, deposits and withdrawals, and what the server's session key may spend.
 import { get } from '../api.js';
-import { choice, describe, el, field, figure, fill } from '../dom.js';
+import { choice, describe, el, field, fill } from '../dom.js';
+import { address, inCard, stats } from '../parts.js';
 import { micro, problem, usdc, when } from '../show.js';
 import { signed } from '../sign.js';
 import { connect, current, disconnect } from '../wallet.js';
@@ -13,12 +14,13 @@ const sol = (text) => Number(text.replace(' SOL', ''));
 
 export async function wallet({ root, signal, every }) {
   const about = await get('/page/about', signal);
-  const top = el('div');
+  const top = el('div', { class: 'gap' });
   const said = el('div', { role: 'status' });
   const failure = el('div');
   const who = el('div');
-  const forms = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Wallet'), top, el('p', {}, 'With a wallet on a phone, or money from a card: ', el('a', { href: '#/credits' }, 'Add credits'), '.'), said, failure, who, forms);
+  const forms = el('div', { class: 'gap' });
+  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Wallet'), el('p', {}, 'With a wallet on a phone, or money from a card: ', el('a', { class: 'link', href: '#/credits' }, 'Add credits'), '.')),
+    el('button', { type: 'button', class: 'btn', on: { click: () => dispatchEvent(new CustomEvent('gantry-leave')) } }, 'Sign out')), el('div', { class: 'gap' }, top, said, failure, who, forms));
   let status;
   let funds;
   let shown = '';
@@ -29,11 +31,11 @@ export async function wallet({ root, signal, every }) {
     shown = now;
     const s = status.account.session;
     fill(top,
-      el('div', { class: 'figures' }, figure('In the wallet', usdc(funds.usdc)), figure('And for fees', funds.sol), figure('Free credits', usdc(status.account.free)),
-        figure('Reserved', usdc(status.account.reserved)), figure('Left of the session key’s cap', usdc(s.left))),
+      stats('Money', ['In the wallet', usdc(funds.usdc)], ['And for fees', funds.sol], ['Free credits', usdc(status.account.free)],
+        ['Reserved', usdc(status.account.reserved)], ['Left of the session key’s cap', usdc(s.left)]),
       !mayOrder(status) && el('p', {}, 'The server cannot order yet: it needs credits and a session key with a cap. Both come with one signature, below.'),
-      describe(['Wallet', el('code', {}, funds.wallet)], ['USDC is the token', el('code', {}, funds.mint)], ['The server’s session key', el('code', {}, s.key)],
-        ['It may reserve', s.expires ? `${usdc(s.cap)} in all, of which ${usdc(s.spent)} are used, until ${when(s.expires)}` : 'nothing yet'], ['It has for fees and rent', funds.sessionSol]));
+      inCard({ name: 'Keys' }, describe(['Wallet', address(funds.wallet, 'wallet')], ['USDC is the token', address(funds.mint, 'token')], ['The server’s session key', address(s.key, 'session key')],
+        ['It may reserve', s.expires ? [`${usdc(s.cap)} in all, of which ${usdc(s.spent)} are used, until `, when(s.expires)] : 'nothing yet'], ['It has for fees and rent', funds.sessionSol])));
   };
   await load();
 
@@ -48,7 +50,7 @@ export async function wallet({ root, signal, every }) {
       const sent = await signed(await current(about.chain), request, {
         title, signal, working: (n) => fill(said, el('p', {}, n === 1 ? 'Signed; waiting for the network.' : 'The network is slow; still waiting. The transaction takes effect once, or never.')),
       });
-      fill(said, sent && el('p', {}, 'Done, in transaction ', el('code', {}, sent.signature), '. ', request.authorise && el('a', { href: '#/market' }, 'Look for GPUs')));
+      fill(said, sent && el('p', {}, 'Done, in transaction ', address(sent.signature, 'transaction', { kind: 'tx' }), '. ', request.authorise && el('a', { class: 'link', href: '#/market' }, 'Look for GPUs')));
     } catch (err) {
       if (signal.aborted) return;
       fill(said);
@@ -57,21 +59,22 @@ export async function wallet({ root, signal, every }) {
     busy = false;
     try {
       await load();
+      dispatchEvent(new CustomEvent('gantry-changed'));
     } catch { /* the next round says it, or the view is left */ }
   };
 
   const draw = async () => {
     const c = await current(about.chain);
     if (!c) {
-      fill(who, el('h2', {}, 'Connect'), el('p', {}, 'Deposits, withdrawals and what the server may spend are signed by the wallet itself. The server never has its key.'),
+      fill(who, inCard({ name: 'Connect' }, el('p', {}, 'Deposits, withdrawals and what the server may spend are signed by the wallet itself. The server never has its key.'),
         chooser({ about, verb: 'Connect', signal, chosen: async (w) => {
           await connect(w, about.chain);
           await draw();
-        } }));
+        } })));
       fill(forms);
       return;
     }
-    const drop = el('button', { type: 'button', on: { click: () => {
+    const drop = el('button', { type: 'button', class: 'btn', on: { click: () => {
       disconnect();
       draw();
     } } }, 'Disconnect');
@@ -82,8 +85,8 @@ export async function wallet({ root, signal, every }) {
     }
     fill(who, el('p', {}, 'Connected: ', c.wallet.name, ' ', drop));
     fill(forms, depositForm(status, funds, act), withdrawForm(act),
-      status.account.session.expires > 0 && el('div', {}, el('h2', {}, 'Take the powers back'), el('p', {}, 'The server orders nothing more. Leases that run go on.'),
-        el('button', { type: 'button', class: 'danger', on: { click: () => act({ revoke: true }, 'Take the powers back?') } }, 'Take the session key’s powers back')));
+      status.account.session.expires > 0 && inCard({ name: 'Take the powers back' }, el('p', {}, 'The server orders nothing more. Leases that run go on.'), el('div', { class: 'buttons' },
+        el('button', { type: 'button', class: 'btn stop', on: { click: () => act({ revoke: true }, 'Take the powers back?') } }, 'Take the session key’s powers back'))));
   };
   addEventListener('gantry-wallets', draw, { signal });
   await draw();
@@ -101,7 +104,7 @@ function depositForm(status, funds, act) {
     field('The server may reserve in all, USDC', amount('cap', cap, true), 'The most that a stolen server could spend. What it has used counts on.'),
     field('Until', choice('seconds', [['86400', 'in a day'], ['604800', 'in a week'], ['2592000', 'in 30 days']], '86400')),
     field('SOL for the server’s fees and rent', amount('fund', sol(funds.sessionSol) < 0.02 ? '0.05' : '0'), 'The session key pays them. What an order takes for its account comes back when it is closed.'),
-    el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
+    el('div', { class: 'wide' }, el('button', { class: 'btn act' }, 'Review and sign')));
   form.addEventListener('submit', (e) => {
     e.preventDefault();
     const text = (name) => form.elements[name].value.trim();
@@ -109,15 +112,15 @@ function depositForm(status, funds, act) {
     if (text('deposit') && micro(text('deposit')) !== 0n) request.deposit = text('deposit');
     act(request, 'Sign this?');
   });
-  return [el('h2', {}, 'Deposit and authorise'), form];
+  return inCard({ name: 'Deposit and authorise' }, form);
 }
 
 function withdrawForm(act) {
   const amount = el('input', { name: 'withdraw', value: 'all', required: true, autocomplete: 'off', maxlength: 24 });
-  const form = el('form', { class: 'tall' }, field('Withdraw, USDC', amount, 'An amount, or all that is free.'), el('div', { class: 'wide' }, el('button', {}, 'Withdraw')));
+  const form = el('form', { class: 'tall' }, field('Withdraw, USDC', amount, 'An amount, or all that is free.'), el('div', { class: 'wide' }, el('button', { class: 'btn' }, 'Withdraw')));
   form.addEventListener('submit', (e) => {
     e.preventDefault();
     act({ withdraw: amount.value.trim() }, 'Withdraw this?');
   });
-  return [el('h2', {}, 'Withdraw'), form];
+  return inCard({ name: 'Withdraw' }, form);
 }

@@ -22,20 +22,20 @@ await page.getByLabel('Name', { exact: true }).fill('pair');
 await page.getByLabel('GPU', { exact: true }).selectOption({ label: await page.getByLabel('GPU', { exact: true }).locator('option', { hasText: 'A100' }).first().innerText() });
 await page.getByLabel('Image', { exact: true }).fill(image);
 await page.getByLabel('What runs').selectOption('torch');
-await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Deploy', exact: true }).click();
 await page.getByRole('alert').getByText('torchrun needs a command').waitFor();
 await page.getByLabel('What runs').selectOption('shell');
 await page.getByLabel('Command', { exact: true }).fill('/bin/sh -c "echo I am $GANTRY_NODE_RANK; sleep 600"');
-await page.getByLabel('At most, USDC per GPU-hour').fill('3');
+await page.getByLabel('Max price per GPU-hour').fill('3');
 await page.getByLabel('Hours', { exact: true }).fill('0.5');
 await page.getByLabel('Network', { exact: true }).selectOption('none');
 await page.getByLabel('Simulated GPUs too').check();
-await page.getByText('3.00 USDC').first().waitFor(); // 2 machines × 3 × half an hour
+await page.getByText('$3.00').first().waitFor(); // 2 machines × 3 × half an hour
 await look(page, 'new cluster');
 await shot(page, 'newcluster', true);
-await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Deploy', exact: true }).click();
 await page.getByRole('dialog').getByText('1 × A100').waitFor();
-await page.getByRole('button', { name: 'Buy' }).click();
+await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click();
 await heading(page, 'Cluster pair', 120_000);
 step('bought');
 
@@ -54,13 +54,13 @@ step('its members');
 
 // It is in the list, and its name is taken.
 await open(page, 'Clusters');
-await page.getByRole('row', { name: /pair/ }).getByText('running').waitFor();
+await page.getByRole('row', { name: /pair/ }).getByText('Running').waitFor();
 await look(page, 'clusters');
 await shot(page, 'clusters', true);
 await page.getByRole('link', { name: 'New cluster' }).click();
 await page.getByLabel('Name', { exact: true }).fill('pair');
 await page.getByLabel('Image', { exact: true }).fill(image);
-await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Deploy', exact: true }).click();
 await page.getByRole('alert').getByText('there is a cluster pair already').waitFor();
 
 await open(page, 'Clusters');

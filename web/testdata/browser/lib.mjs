@@ -7,6 +7,7 @@ import { chromium } from 'playwright-core';
 // begin starts a browser for a page of an origin. What must not happen on any of its pages is noted in faults.
 export async function begin(executablePath, origin, folder) {
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  const contrast = readFileSync(new URL('./contrast.js', import.meta.url), 'utf8');
   const started = Date.now();
   const step = (text) => console.log(`${((Date.now() - started) / 1000).toFixed(1)} s  ${text}`);
   const browser = await chromium.launch({ executablePath, args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
@@ -39,9 +40,12 @@ export async function begin(executablePath, origin, folder) {
     if (!folder) return;
     if (fullPage) await page.evaluate(() => scrollTo(0, 0));
     await page.screenshot({ path: `${folder}/${name}.png`, fullPage });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: `${folder}/${name}-dark.png`, fullPage });
+    await page.emulateMedia({ colorScheme: 'light' });
   }
 
-  // look has axe-core look a view over.
+  // look has axe-core look a view over, and every text node compared with its ground.
   async function look(page, view) {
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
@@ -49,6 +53,7 @@ export async function begin(executablePath, origin, folder) {
       const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
       const bad = violations.filter((v) => ['serious', 'critical'].includes(v.impact));
       assert.deepEqual(bad.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `${view}, ${colorScheme}`);
+      assert.deepEqual((await page.evaluate(contrast)).low, [], `${view}, ${colorScheme}: contrast`);
     }
     await page.emulateMedia({ colorScheme: 'light' });
   }
@@ -62,22 +67,36 @@ export async function begin(executablePath, origin, folder) {
   return { tab, shot, look, step, end };
 }
 
-// heading waits for a view; without it, what is shown in its place is told.
+// heading waits for a view, whose heading has its name or is of it; without it, what is shown in its place is told.
 export async function heading(page, name, timeout = 15_000) {
   try {
-    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor({ timeout });
+    await page.locator(`h1[data-title="${name}"]`).or(page.getByRole('heading', { level: 1, name, exact: true })).first().waitFor({ timeout });
   } catch (err) {
     throw new Error(`no view ${name}: ${await page.locator('main').innerText()}`, { cause: err });
   }
 }
 
-// open goes to a view by the navigation. The view before may have the same heading and the same form, until the browser tells the
-// page of its new address: it has to be gone.
+const roles = { Market: 'Rent', Deploy: 'Rent', Leases: 'Rent', Clusters: 'Rent', Endpoints: 'Rent', Machines: 'Provide', Earnings: 'Provide', Stake: 'Provide', Calculator: 'Provide', Audit: 'Verify', Keepers: 'Verify', Slashes: 'Verify', Network: 'Verify' };
+
+// open goes to a view by its role and the navigation, or by the account. The view before may have the same heading and the same
+// form, until the browser tells the page of its new address: it has to be gone.
 export async function open(page, name) {
-  const link = page.getByRole('navigation').getByRole('link', { name, exact: true });
+  const role = roles[name];
+  if (role) {
+    const tab = page.locator('.roles').getByRole('link', { name: role, exact: true });
+    if (await tab.getAttribute('aria-current') !== 'true') await tab.click();
+    await page.getByRole('navigation', { name: role, exact: true }).waitFor();
+  }
+  const link = role ? page.locator('.views').getByRole('link', { name, exact: true }) : page.locator('a.account');
   const elsewhere = new URL(page.url()).hash !== await link.getAttribute('href');
   const before = elsewhere && await page.locator('main > *').first().elementHandle();
   await link.click();
   if (before) await before.waitForElementState('hidden');
   await heading(page, name);
 }
+
+// deploy sends the form of Deploy.
+export const deploy = (page) => page.locator('aside').getByRole('button', { name: /^Deploy/ }).click();
+
+// advanced opens the rest of the form of Deploy.
+export const advanced = (page) => page.locator('details.more > summary', { hasText: 'Advanced' }).click();

@@ -5,7 +5,7 @@
 // usage: node page.mjs CHROMIUM LINK TOKEN_FILE [FOLDER]; FOLDER takes screenshots.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { begin, heading, open } from './lib.mjs';
+import { advanced, begin, deploy, heading, open } from './lib.mjs';
 
 const [executablePath, link, tokenFile, folder] = process.argv.slice(2);
 const origin = new URL(link).origin;
@@ -20,7 +20,7 @@ await page.getByRole('row', { name: /A100/ }).first().waitFor();
 assert.equal(new URL(page.url()).hash, '#/market', 'the code is not in the address any more');
 assert.equal((await page.context().cookies()).length, 0);
 assert.equal(await page.evaluate(() => localStorage.length), 0);
-await page.goto(`${origin}/#/status`);
+await page.goto(`${origin}/#/network`);
 await page.goto(link);
 await heading(page, 'Market'); // who is signed in already stays so, though the link is used
 step('signed in');
@@ -41,39 +41,64 @@ await heading(other, 'Sign in');
 await other.context().close();
 step('the link is good once; the token signs in as well');
 
-// The market: what the API says, sorted and filtered.
-const price = async () => page.locator('.offers tbody tr td.number:nth-child(2)').allTextContents();
-await page.getByRole('columnheader', { name: /^Price/ }).getByRole('button').click();
-assert.equal(await page.getByRole('columnheader', { name: /^Price/ }).getAttribute('aria-sort'), 'ascending');
-assert.deepEqual(await price(), (await price()).toSorted((a, b) => a - b));
+// The market: what the API says, sorted, searched and filtered.
+const rows = page.locator('.offers tbody tr');
+const sorted = page.waitForResponse((r) => r.url().includes('/v1/offers') && r.url().includes('sort=tops-price'));
+await page.getByLabel('Sort').selectOption({ label: 'TOPS per $' });
+await sorted;
+await page.getByLabel('Sort').selectOption({ label: 'Best value' });
+await rows.first().waitFor();
 assert.ok(await page.locator('tbody .simulated').count() > 0, 'simulated machines are marked');
-await page.getByRole('region', { name: 'Regions' }).getByRole('row', { name: /us-west-2/ }).waitFor();
+await page.getByRole('list', { name: 'Regions' }).getByText('us-west-2').waitFor();
 await page.getByText('What a tier means').click();
 await page.getByText('Tier 3', { exact: true }).waitFor();
 await page.getByText('What a tier means').click();
-// What the server has noted down of the market: use by all, prices by model.
-await page.locator('.bars span').first().waitFor();
-await page.getByLabel('GPU of the charts').selectOption({ index: 1 });
-await page.getByText('Median ask', { exact: false }).first().waitFor();
+// What the server has noted down of the market.
+await page.locator('.uplot').or(page.getByText('too little for a chart yet')).first().waitFor();
 await look(page, 'market');
 await shot(page, 'market');
-await page.getByLabel('GPUs', { exact: true }).selectOption('real');
-await page.getByText(/^0 nodes fit; not these: .*simulated or not/).waitFor();
-await page.getByLabel('GPUs', { exact: true }).selectOption('all');
-await page.getByLabel('At most, USDC per GPU-hour').fill('cheap');
+await page.getByRole('button', { name: 'Real GPUs' }).click();
+await page.getByText(/^No machine fits\. Not these: .*simulated or not/).waitFor();
+await page.getByRole('button', { name: 'Real GPUs' }).click();
+await rows.first().waitFor();
+// Words of people become terms.
+const q = page.getByLabel('Search GPUs');
+await page.keyboard.press('/');
+assert.ok(await q.evaluate((e) => e === document.activeElement), '/ leads to the search');
+await q.fill('1 × A100 under $9');
+await page.keyboard.press('Enter');
+await page.locator('.word', { hasText: 'Price < $9' }).waitFor();
+await page.locator('.word', { hasText: 'A100' }).waitFor();
+await rows.first().waitFor();
+await q.fill('price<=cheap');
+await page.keyboard.press('Enter');
 await page.getByRole('alert').getByText('Next: terms:').waitFor();
-await page.getByLabel('At most, USDC per GPU-hour').fill('');
+while (await page.locator('.word button').count()) await page.locator('.word button').first().click();
 await page.getByRole('row', { name: /A100/ }).first().waitFor();
 step('market');
 
-await open(page, 'Status');
+// The palette and the theme.
+await page.keyboard.press('Control+k');
+await page.getByRole('dialog').getByRole('combobox').fill('keep');
+await page.getByRole('option', { name: /Keepers/ }).waitFor();
+await page.keyboard.press('Enter');
+await heading(page, 'Keepers');
+await page.getByRole('button', { name: 'Light or dark' }).click();
+assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+await page.getByRole('button', { name: 'Light or dark' }).click();
+await page.evaluate(() => {
+  localStorage.clear();
+  delete document.documentElement.dataset.theme;
+});
+
+await open(page, 'Network');
 await page.getByText('This is a network for tests').waitFor();
 await page.getByText('no lease to tell it by').waitFor(); // no number is made up
-await look(page, 'status');
+await look(page, 'network');
 
 // Functions of the form, on their own.
 const pure = await page.evaluate(async () => {
-  const { words, environment } = await import('/page/views/order.js');
+  const { words, environment } = await import('/page/views/request.js');
   const { amount, cost, micro } = await import('/page/show.js');
   const fails = (f) => { try { f(); return ''; } catch (e) { return e.message; } };
   return {
@@ -86,49 +111,63 @@ assert.deepEqual(pure, {
   cost: '2.136888', micro: ['null', 'null', 'null'], amount: ['0.00', '0.000001', '25.50'],
 });
 
+// Formats: one function each, with spaces that do not break.
+const written = await page.evaluate(async () => {
+  const f = await import('/page/show.js');
+  const { read } = await import('/page/views/search.js');
+  const { leaseMoney, texts } = await import('/page/money.js');
+  return {
+    dollars: ['0', '0.000001', '0.009999', '0.01', '1.98', '3412.4', '1234567.891'].map(f.dollars), exact: ['1.98', '10.3125', '0.000001'].map(f.exact), three: [0, 71.94, 1041.2, 3.2, 956].map(f.three),
+    percent: [0, 0.4, 93.4, 101].map(f.percent), uptime: ['99.98', '100'].map(f.uptime), memory: [81_920, 1_887_437].map(f.memory), span: [0, 48, 119, 120, 3600, 11_520, 187_200].map(f.span), line: [f.line(3800, 2100), f.line(940, 910)],
+    at: f.at(1_795_791_004), read: ['8 × H100 in Europe under $2.20', 'attested H200', '80 GiB under $1.50', 'gpu=A100 count>=2', '24 GiB in us-west-2 with NVLink'].map(read),
+    money: texts(leaseMoney({ costAtMost: '1.58', paid: '1.49', feeIncluded: '0.1788', reserved: '6.6088' })),
+  };
+});
+assert.deepEqual(written, {
+  dollars: ['$0.00', '<\u00a0$0.01', '<\u00a0$0.01', '$0.01', '$1.98', '$3,412.40', '$1,234,567.89'], exact: ['$1.98', '$10.3125', '$0.000001'], three: ['0', '71.9', '1,041', '3.2', '956'],
+  percent: ['0\u00a0%', '<\u00a01\u00a0%', '93\u00a0%', '101\u00a0%'], uptime: ['99.98\u00a0%', '100\u00a0%'], memory: ['80\u00a0GiB', '1.8\u00a0TiB'], span: ['0\u00a0s', '48\u00a0s', '119\u00a0s', '2\u00a0min', '1\u00a0h', '3\u00a0h 12\u00a0min', '2\u00a0d 4\u00a0h'],
+  line: ['3.8\u00a0↓ 2.1\u00a0↑\u00a0Gb/s', '940\u00a0↓ 910\u00a0↑\u00a0Mb/s'], at: '27 Nov 2026, 14:50:04 UTC',
+  read: [['gpu=H100', 'price<2.20', 'count>=8', 'region=eu'], ['gpu=H200', 'tier>=3'], ['price<1.50', 'vram>=80'], ['gpu=A100', 'count>=2'], ['vram>=24', 'region=us-west-2', 'nvlink']],
+  money: { used: '1.58', paid: '1.49', served: '0.09', back: '6.34', whole: '7.92' },
+});
+
 // An order that the market refuses: the error is shown as it is.
-await open(page, 'Order');
-await look(page, 'order');
+await open(page, 'Deploy');
+await look(page, 'deploy');
 const fill = async (hours, cap) => {
-  await page.getByLabel('GPU', { exact: true }).selectOption({ index: 0 });
-  await page.getByLabel('For how long').fill(hours);
+  await page.getByRole('radiogroup', { name: 'Which GPU' }).getByRole('radio', { name: /A100/ }).first().click();
+  await page.getByLabel('Run for').fill(hours);
   await page.getByLabel('Unit of the time').selectOption('3600');
-  await page.getByLabel('At most, USDC per GPU-hour').fill(cap);
-  await page.getByLabel('Command').fill("sh -c 'sleep 600'");
+  await page.getByLabel('Max price per GPU-hour').fill(cap);
+  await page.getByLabel('Command', { exact: true }).fill("sh -c 'sleep 600'");
+  await advanced(page);
   await page.getByLabel('Simulated GPUs too').check();
 };
+const held = page.locator('.sum .big');
 await fill('1000', '4');
-await page.getByRole('button', { name: 'Go on' }).click();
-await page.getByRole('dialog').getByText('4000.00 USDC').waitFor();
-await page.getByRole('button', { name: 'Buy' }).click();
+await held.getByText('$4,000.00').waitFor();
+await deploy(page);
 await page.getByRole('alert').getByText('order refused: 4000.00 USDC needed').waitFor();
 assert.equal(await page.evaluate(() => sessionStorage.getItem('gantry.purchase')), null);
 step('a refused order');
 
-// One that is bought, with a reload while it is under way.
-await open(page, 'Order');
+// One that is bought, with a reload while it is under way. What it can cost is in view all the time.
+await open(page, 'Deploy');
 await fill('0.5', '1.60');
 await page.getByText('More terms and limits').click(); // from the API's document
 await page.getByLabel('Memory MiB').fill('256');
 await page.getByLabel('Nodes').fill('2');
-await page.getByRole('button', { name: 'Go on' }).click();
-await page.getByRole('dialog').getByText('1.60 USDC').first().waitFor(); // for two machines
-await page.getByRole('dialog').getByText('Memory MiB').waitFor();
-await page.keyboard.press('Escape');
-await page.getByRole('dialog').waitFor({ state: 'detached' });
+await held.getByText('$1.60').waitFor(); // for two machines
 await page.getByLabel('Nodes').fill('');
-await page.getByRole('button', { name: 'Go on' }).click();
-await page.getByRole('dialog').getByText('0.80 USDC').waitFor();
-await look(page, 'confirmation');
-await shot(page, 'order');
-await page.keyboard.press('Escape');
-await page.getByRole('dialog').waitFor({ state: 'detached' });
-await page.getByRole('button', { name: 'Go on' }).click();
+await held.getByText('$0.80').waitFor();
+await page.locator('.best .meas').waitFor();
+await look(page, 'what is ordered');
+await shot(page, 'deploy', true);
 // The server gets the first request; its answer never comes to the page, which is loaded anew meanwhile.
 const first = new Promise((resolve) => {
   page.route(`${origin}/v1/orders`, (route) => resolve(route.fetch({ timeout: 60_000 })), { times: 1 });
 });
-await page.getByRole('button', { name: 'Buy' }).click();
+await deploy(page);
 await heading(page, 'Purchase');
 const answer = first.then((res) => res.json());
 await Promise.race([answer, page.waitForTimeout(300)]);
@@ -143,16 +182,26 @@ assert.equal(listed.length, 1, 'one lease for a purchase');
 assert.equal(listed[0].status, 'running');
 assert.equal((await answer).leases[0]?.address ?? listed[0].address, listed[0].address, 'both requests are answered with it');
 await look(page, 'lease');
+await shot(page, 'lease', true);
+// One number for one thing: what comes back is the same in the bar and in the dialog.
+for (let n = 0; ; n++) {
+  await page.getByRole('button', { name: /^Stop lease/ }).click();
+  const dialog = await page.getByRole('dialog').locator('strong span').getAttribute('title');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  const shown = await page.locator('[data-money="back"] span').getAttribute('title');
+  if (dialog === shown) break;
+  assert.ok(n < 5, `the bar says ${shown}, the dialog ${dialog}`); // it was drawn anew in between
+}
 step('a lease runs');
 
 await open(page, 'Leases');
-const row = page.getByRole('row', { name: /running/ });
+const row = page.getByRole('row', { name: /Running/ });
 await row.waitFor();
 await look(page, 'leases');
 await shot(page, 'leases');
 await row.getByRole('button', { name: /^Stop/ }).click();
 await page.getByRole('dialog').getByText('Comes back to the credits').waitFor();
-await page.getByRole('button', { name: 'Let it run' }).click();
+await page.getByRole('button', { name: 'Cancel' }).click();
 assert.equal(await row.count(), 1);
 await row.getByRole('button', { name: /^Stop/ }).click();
 await look(page, 'stop');
@@ -165,7 +214,7 @@ await page.waitForResponse(`${origin}/v1/leases`);
 await page.getByRole('alert').getByText('the cluster has not answered').waitFor();
 await row.getByRole('button', { name: /^Stop/ }).click();
 await page.getByRole('button', { name: 'Stop the lease' }).click();
-await page.getByText('ended (by customer)').waitFor();
+await page.getByText('Ended (by customer)').waitFor();
 assert.equal(await page.getByRole('button', { name: /^Stop/ }).count(), 0);
 step('it is stopped');
 
@@ -183,7 +232,7 @@ await page.route(poisoned, async (route) => {
     await route.fulfill({ response: res, json: poison(await res.json()) });
   } catch { /* the page is loaded anew, and asks again */ }
 });
-for (const hash of ['market', 'order', 'deploy', 'leases', 'provider', `machine/${listed[0].node}`, 'wallet', 'keepers', 'status', `lease/${listed[0].address}`, `audit/${listed[0].address}`, `slash/${listed[0].node}`]) {
+for (const hash of ['market', 'deploy', 'newendpoint', 'leases', 'machines', 'stake', `machine/${listed[0].node}`, 'wallet', 'keepers', 'slashes', 'network', `lease/${listed[0].address}`, `audit/${listed[0].address}`, `slash/${listed[0].node}`]) {
   await page.goto(`${origin}/#/${hash}`);
   await page.reload();
   await page.getByRole('heading', { level: 1 }).waitFor();
@@ -209,8 +258,8 @@ await heading(phone, 'Sign in');
 await phone.getByLabel('Token of the server').fill(readFileSync(tokenFile, 'utf8').trim());
 await phone.keyboard.press('Enter');
 await heading(phone, 'Market');
-const views = ['market', 'order', 'order?template=vllm', 'deploy', 'deployments', 'leases', `lease/${listed[0].address}`, 'provider', `machine/${listed[0].node}`, 'wallet', `audit/${listed[0].address}`, 'keepers', 'status'];
-for (const width of [360, 390, 768, 1920]) {
+const views = ['market', 'deploy', 'deploy?template=vllm', 'newendpoint', 'endpoints', 'clusters', 'newcluster', 'leases', `lease/${listed[0].address}`, 'machines', 'earnings', 'stake', 'calculator', `machine/${listed[0].node}`, 'wallet', 'credits', `audit/${listed[0].address}`, 'keepers', 'slashes', 'network'];
+for (const width of [320, 390, 820, 1024, 1280, 1440]) {
   await phone.setViewportSize({ width, height: 800 });
   for (const hash of views) {
     await phone.goto(`${origin}/#/${hash}`);

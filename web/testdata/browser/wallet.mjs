@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { begin, heading, open } from './lib.mjs';
+import { begin, deploy as send, heading, open } from './lib.mjs';
 import { install, keyOf } from './wallets.mjs';
 
 const [executablePath, address, keyFile, folder] = process.argv.slice(2);
@@ -41,7 +41,7 @@ await heading(page, 'Market');
 await open(page, 'Wallet');
 await page.getByText('The server cannot order yet').waitFor();
 await page.getByText('Connected: Test wallet').waitFor();
-await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Review and sign' }).click();
 const dialog = page.getByRole('dialog');
 await dialog.getByText('Moves 25.00 USDC from the wallet into its credits.').waitFor();
 await dialog.getByText('Opens the credits account').waitFor();
@@ -58,11 +58,10 @@ const [, usdcShown, solShown] = /^(\S+) USDC and (\S+) SOL$/.exec(leaves);
 assert.equal(Number(left.usdc), 1000 - Number(usdcShown), 'the wallet has paid what was shown');
 assert.equal(lamports(left.sol), lamports('10') - lamports(solShown), 'and the SOL that was shown');
 await page.getByRole('link', { name: 'Look for GPUs' }).click();
-await page.getByRole('link', { name: /^Order A100/ }).first().click();
-await heading(page, 'Order');
-await page.getByLabel('Command').fill("sh -c 'sleep 600'");
-await page.getByRole('button', { name: 'Go on' }).click();
-await page.getByRole('button', { name: 'Buy' }).click();
+await page.getByRole('link', { name: /^Rent .*A100/ }).first().click();
+await heading(page, 'Deploy');
+await page.getByLabel('Command', { exact: true }).fill("sh -c 'sleep 600'");
+await send(page);
 await heading(page, 'Lease', 60_000);
 await page.locator('.state-running').waitFor({ timeout: 60_000 });
 const took = (Date.now() - began) / 1000;
@@ -91,7 +90,7 @@ const wallet = async () => micros(await page.evaluate(async () => (await (await 
 const [before, held] = [await balance(), await wallet()];
 const deposit = async () => {
   await page.getByLabel('Deposit, USDC').fill('3');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Review and sign' }).click();
   await page.getByRole('button', { name: 'Sign with the wallet' }).click();
 };
 behave.refuse = true;
@@ -105,7 +104,7 @@ behave.change = false;
 assert.ok(await balance() <= before, 'nothing was deposited');
 assert.equal(await wallet(), held);
 await page.getByLabel('Deposit, USDC').fill('100000');
-await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Review and sign' }).click();
 await page.getByRole('alert').getByText('deposit refused: 100000.00 USDC asked').waitFor();
 step('a wallet that refuses, and one that signs something else');
 
@@ -121,7 +120,7 @@ await page.getByRole('button', { name: 'Take the session key’s powers back' })
 await page.getByRole('dialog').getByText('Takes the powers of the server').waitFor();
 await page.getByRole('button', { name: 'Sign with the wallet' }).click();
 await page.getByText('The server cannot order yet').waitFor();
-await open(page, 'Order');
+await open(page, 'Deploy');
 await page.getByText('The server cannot order yet').waitFor();
 step('withdrawn and revoked');
 
@@ -138,7 +137,7 @@ await third.getByLabel(/^Development wallet/).setInputFiles(keyFile);
 await heading(third, 'Market');
 await open(third, 'Wallet');
 await third.getByText('Connected: Development wallet').waitFor();
-await third.getByRole('button', { name: 'Go on' }).click();
+await third.getByRole('button', { name: 'Review and sign' }).click();
 await third.getByRole('button', { name: 'Sign with the wallet' }).click();
 await third.getByText('Done, in transaction').waitFor();
 step('a wallet with a sign-in of its own, and one for development');

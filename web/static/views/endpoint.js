@@ -1,10 +1,11 @@
 // One deployment: its replicas, what requests have used, how clients reach it, and its end.
 import { ask, get } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { describe, el, figure, fill } from '../dom.js';
-import { problem, short, sum, usdc, when } from '../show.js';
+import { describe, el, fill } from '../dom.js';
+import { address, card, copyField, inCard, stats } from '../parts.js';
+import { money, problem, sum, when } from '../show.js';
 import { table } from '../table.js';
-import { replicasOf } from './deployments.js';
+import { replicasOf } from './endpoints.js';
 
 const total = (usage, field) => usage.reduce((n, u) => n + (u[field] ?? 0), 0);
 
@@ -19,18 +20,18 @@ function hours(usage) {
 
 function usageOf(usage) {
   const [requests, tokens] = [total(usage, 'requests'), total(usage, 'completionTokens')];
-  return [el('div', { class: 'figures' }, figure('Requests', requests), figure('Failed', total(usage, 'failed')), figure('Tokens read', total(usage, 'promptTokens')), figure('Tokens written', tokens),
-    figure('First token, mean', mean(total(usage, 'firstTokenMilliseconds'), requests)), figure('Their cost', usdc(sum(usage.map((u) => u.cost))))),
+  return [stats('In short', ['Requests', requests], ['Failed', total(usage, 'failed')], ['Tokens read', total(usage, 'promptTokens')], ['Tokens written', tokens],
+    ['First token, mean', mean(total(usage, 'firstTokenMilliseconds'), requests)], ['Their cost', money(sum(usage.map((u) => u.cost)))]),
   usage.length > 0 && table('Use by hour', 'The last 24 hours, all tokens together. Time in which replicas idle is in no request’s cost; leases have all of it.',
     ['Hour', 'Requests #', 'Failed #', 'Tokens read #', 'Tokens written #', 'Cost, USDC #'],
     hours(usage).map(([hour, all]) => [when(hour), total(all, 'requests'), total(all, 'failed'), total(all, 'promptTokens'), total(all, 'completionTokens'), sum(all.map((u) => u.cost))]))];
 }
 
-export async function deployment({ root, argument, signal, every }) {
+export async function endpoint({ root, argument, signal, every }) {
   const name = decodeURIComponent(argument);
   const path = `/v1/deployments/${encodeURIComponent(name)}`;
   const failure = el('div');
-  const body = el('div');
+  const body = el('div', { class: 'gap' });
   const secret = el('div', { role: 'status' });
   const act = (f) => async () => {
     failure.replaceChildren();
@@ -41,19 +42,19 @@ export async function deployment({ root, argument, signal, every }) {
       if (!signal.aborted) failure.replaceChildren(problem(err));
     }
   };
-  const stop = el('button', { type: 'button', class: 'danger', on: { click: act(async () => {
+  const stop = el('button', { type: 'button', class: 'btn stop', on: { click: act(async () => {
     const yes = await confirmed({
-      title: `Stop ${name}?`, yes: 'Stop the deployment', no: 'Let it run', danger: true,
+      title: `Stop ${name}?`, yes: 'Stop the endpoint', danger: true,
       body: el('p', {}, 'Requests that wait are refused, those that are answered go on for up to ten minutes, then its leases end. What they have not used comes back.'),
     });
     if (yes) await ask('DELETE', path);
-  }) } }, 'Stop the deployment');
-  const token = el('button', { type: 'button', on: { click: act(async () => {
+  }) } }, 'Stop the endpoint');
+  const token = el('button', { type: 'button', class: 'btn', on: { click: act(async () => {
     const { body: made } = await ask('POST', '/v1/inference/tokens', { body: { name: `page, for ${name}`.slice(0, 64), deployments: [name] } });
-    fill(secret, el('p', {}, 'Token ', el('code', {}, made.token), '. It is not shown again, and opens this deployment alone.'));
+    fill(secret, el('p', {}, 'Token ', el('code', {}, made.token), '. It is not shown again, and opens this endpoint alone.'));
   }) } }, 'Make a token for clients');
   const acts = el('div', { class: 'buttons' }, token, stop);
-  root.append(el('h1', { tabindex: -1 }, `Deployment ${name}`), failure, body, secret, acts);
+  root.append(el('h1', { tabindex: -1 }, `Endpoint ${name}`), failure, body, secret, acts);
   let shown = '';
   const load = async () => {
     let d;
@@ -62,7 +63,7 @@ export async function deployment({ root, argument, signal, every }) {
       [d, { usage }] = await Promise.all([get(path, signal), get(`${path}/usage?hours=24`, signal)]);
     } catch (err) {
       if (err.status !== 404 || !shown) throw err;
-      fill(body, el('p', { role: 'status' }, 'The deployment is gone, and its leases are over. ', el('a', { href: '#/deployments' }, 'The others'), '.'));
+      fill(body, el('p', { role: 'status' }, 'The endpoint is gone, and its leases are over. ', el('a', { href: '#/endpoints' }, 'The others'), '.'));
       acts.remove();
       return;
     }
@@ -71,16 +72,14 @@ export async function deployment({ root, argument, signal, every }) {
     shown = now;
     if (d.deleting) stop.remove();
     fill(body,
-      el('div', { class: 'figures' }, figure('Replicas', replicasOf(d)), figure('Requests now', d.activeRequests), figure('Waiting', d.waitingRequests),
-        figure('Costs now, an hour', usdc(sum(d.replicas.map((r) => r.pricePerHour ?? '0'))))),
+      stats('In short', ['Replicas', replicasOf(d)], ['Requests now', d.activeRequests], ['Waiting', d.waitingRequests],
+        ['Costs now, an hour', money(sum(d.replicas.map((r) => r.pricePerHour ?? '0')))]),
       d.deleting && el('p', { role: 'status' }, 'It is being stopped.'),
-      d.reason && el('p', { class: 'warn' }, 'The last replica did not serve: ', d.reason, d.retryAt && `. The next begins at ${when(d.retryAt)}`),
-      el('h2', {}, 'Replicas'),
-      d.replicas.length === 0 ? el('p', {}, 'None: the first request begins one.') : table('Replicas', 'Each is a lease.', ['Replica', 'State', 'Lease', 'Requests #', 'USDC an hour #', 'Paid until', 'Note *'],
-        d.replicas.map((r) => [r.id, r.phase, r.lease && el('a', { href: `#/lease/${encodeURIComponent(r.lease)}`, 'data-key': `replica-${r.id}` }, short(r.lease)), r.activeRequests, r.pricePerHour, when(r.fundedUntil), r.reason])),
-      el('h2', {}, 'Use'), usageOf(usage),
-      el('h2', {}, 'For clients'),
-      describe(['Address', el('code', {}, `${location.origin}/openai/v1`)], ['Model', el('code', {}, name)], ['Since', when(d.createdAt)]),
+      d.reason && el('p', { class: 'warn' }, 'The last replica did not serve: ', d.reason, d.retryAt && ['. The next begins at ', when(d.retryAt)]),
+            d.replicas.length === 0 ? card({ name: 'Replicas' }, el('p', { class: 'body t2' }, 'None: the first request begins one.')) : table('Replicas', 'Each is a lease.', ['Replica', 'State', 'Lease', 'Requests #', 'USDC an hour #', 'Paid until', 'Note *'],
+        d.replicas.map((r) => [r.id, r.phase, r.lease && address(r.lease, 'lease', { href: `#/lease/${encodeURIComponent(r.lease)}`, key: `replica-${r.id}` }), r.activeRequests, r.pricePerHour, when(r.fundedUntil), r.reason])),
+      usageOf(usage),
+      inCard({ name: 'For clients' }, describe(['Address', copyField(`${location.origin}/openai/v1`, 'the base URL')], ['Model', el('code', {}, name)], ['Since', when(d.createdAt)])),
       el('details', {}, el('summary', {}, 'What was asked for'), el('pre', { class: 'logs' }, JSON.stringify(d.request, null, 2))));
   };
   await load();

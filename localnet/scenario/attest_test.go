@@ -153,7 +153,7 @@ func TestMachinesProveThemselvesBeforeTheyGetTheJob(t *testing.T) {
 	}
 	attested := func(machine network.NodeSpec, secret string) network.Output {
 		t.Helper()
-		out, err := n.Gantry(t.Context(), customer, order(machine, "--attest", file, "--job", "--env", "SECRET="+secret, "--", "sh", "-c", `echo "it has $SECRET"; sleep 3`)...)
+		out, err := n.Gantry(t.Context(), customer, order(machine, "--attest", file, "--job", "--env", "SECRET="+secret, "--", "sh", "-c", `echo "served with $SECRET"; sleep 3`)...)
 		require.NoError(t, err)
 		return out
 	}
@@ -202,7 +202,7 @@ func TestMachinesProveThemselvesBeforeTheyGetTheJob(t *testing.T) {
 		found := notProven.FindStringSubmatch(out.Stderr)
 		require.NotNil(t, found, out.Stderr)
 		require.Contains(t, out.Stderr, one.why)
-		require.NotContains(t, out.Stdout, "it has")
+		require.NotContains(t, out.Stdout, "served with")
 		require.False(t, hasSeen(t, n, one.machine.Name, secret), "the secret is on %s", one.machine.Name)
 		endedByCustomer(t, n, solana.MustPublicKeyFromBase58(found[1]))
 		read := provenOf(t, n, found[1])

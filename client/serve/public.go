@@ -62,8 +62,8 @@ func (s *Server) registerPublic(api huma.API) {
 	api.OpenAPI().Security = nil
 }
 
-// reading is what is kept of a request.
-type reading struct {
+// sharedAnswer is what is kept of a request.
+type sharedAnswer struct {
 	status int
 	kind   string
 	body   []byte
@@ -71,23 +71,23 @@ type reading struct {
 	until  time.Time
 }
 
-// taken takes an answer down.
-type taken struct {
+// takenDown takes an answer down.
+type takenDown struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (r *taken) Header() http.Header { return r.header }
+func (r *takenDown) Header() http.Header { return r.header }
 
-func (r *taken) WriteHeader(status int) { r.status = status }
+func (r *takenDown) WriteHeader(status int) { r.status = status }
 
-func (r *taken) Write(b []byte) (int, error) { return r.body.Write(b) }
+func (r *takenDown) Write(b []byte) (int, error) { return r.body.Write(b) }
 
 // everyone lets anybody read, without a token: each so often, and all of them the same answers for a short time.
 func (s *Server) everyone(hosts []string, next http.Handler) http.Handler {
 	visitors, _ := lru.New[string, *rate.Limiter](maxVisitors) // its only error is of a size that is none
-	answers, _ := lru.New[string, reading](maxAnswers)
+	answers, _ := lru.New[string, sharedAnswer](maxAnswers)
 	p := &publicHandler{guard: &guard{hosts: hosts}, next: next, visitors: visitors, answers: answers, files: map[string]bool{}}
 	for _, f := range s.o.Page {
 		p.files[f.Path] = true
@@ -102,7 +102,7 @@ type publicHandler struct {
 	files    map[string]bool // the page's, which say for themselves how they are kept
 	mu       sync.Mutex
 	visitors *lru.Cache[string, *rate.Limiter]
-	answers  *lru.Cache[string, reading]
+	answers  *lru.Cache[string, sharedAnswer]
 	flight   singleflight.Group
 }
 
@@ -165,7 +165,7 @@ func (p *publicHandler) shared(w http.ResponseWriter, r *http.Request) {
 	a, known := p.answers.Get(key)
 	if !known || time.Now().After(a.until) {
 		v, _, _ := p.flight.Do(key, func() (any, error) { return p.read(key, r), nil })
-		a = v.(reading)
+		a = v.(sharedAnswer)
 	}
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
@@ -185,16 +185,16 @@ func (p *publicHandler) shared(w http.ResponseWriter, r *http.Request) {
 }
 
 // read answers a request for everyone: not the one that came first, whose visitor may leave.
-func (p *publicHandler) read(key string, r *http.Request) reading {
+func (p *publicHandler) read(key string, r *http.Request) sharedAnswer {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerWithin)
 	defer cancel()
 	asked := r.Clone(ctx)
 	asked.Method, asked.Header = http.MethodGet, http.Header{}
-	out := &taken{header: http.Header{}, status: http.StatusOK}
+	out := &takenDown{header: http.Header{}, status: http.StatusOK}
 	p.next.ServeHTTP(out, asked)
 	body := out.body.Bytes()
 	sum := sha256.Sum256(body)
-	a := reading{status: out.status, kind: out.header.Get("Content-Type"), body: body, etag: fmt.Sprintf(`"%x"`, sum[:16]), until: time.Now().Add(keptAnswer(r.URL.Path))}
+	a := sharedAnswer{status: out.status, kind: out.header.Get("Content-Type"), body: body, etag: fmt.Sprintf(`"%x"`, sum[:16]), until: time.Now().Add(keptAnswer(r.URL.Path))}
 	if a.status == http.StatusOK && len(body) <= maxAnswer {
 		p.answers.Add(key, a)
 	}

@@ -58,7 +58,8 @@ async function balance() {
   try {
     const { account: a } = await get('/v1/status');
     fill(place, el('span', { class: 'medium' }, dollars(a.free), el('span', { class: 't3' }, ' free')), el('span', { class: 'hide-s' }, identicon(a.customer), el('code', {}, short(a.customer))));
-    place.setAttribute('aria-label', `Wallet, ${dollars(a.free)} free`);
+    place.title = 'Your wallet';
+    place.removeAttribute('aria-label');
   } catch { /* the view says what is wrong */ }
 }
 
@@ -83,7 +84,7 @@ export function draw(about, name, { out, find }) {
     el('nav', { class: 'roles', 'aria-label': 'What you do here' }, roles.map((r) => el('a', { href: `#/${r.views[0][0]}`, 'aria-current': r === role && 'true', 'data-key': `role-${r.name}` }, r.name))),
     el('nav', { class: 'views', 'aria-label': role.name }, visible(role, about).map((v) => link(at, 'page', v))),
     el('div', { class: 'tools' },
-      el('button', { type: 'button', class: 'find', 'aria-label': 'Jump to a view, a lease or an address', on: { click: find } }, icon('search', 's14'), el('span', {}, 'Jump to…'), el('kbd', {}, '⌘K')),
+      el('button', { type: 'button', class: 'find', title: 'Jump to a view, a lease or an address', on: { click: find } }, icon('search', 's14'), el('span', {}, 'Jump to…'), el('kbd', {}, '⌘K')),
       network, themeButton(), !about.public && [account(), el('button', { type: 'button', class: 'icon-btn leave', 'aria-label': 'Sign out', title: 'Sign out', on: { click: out } }, icon('undo'))]));
   bar.setAttribute('aria-label', `${role.name}, and menu`);
   fill(bar, visible(role, about).slice(0, 4).map((v) => link(at, 'page', v, true)), el('button', { type: 'button', on: { click: () => menu(about, at, out) } }, icon('menu'), 'Menu'));

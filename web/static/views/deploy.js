@@ -71,7 +71,9 @@ export async function deploy({ root, query, signal, about }) {
   const line = el('div');
   const next = el('div', { class: 'body' });
   const said = el('div');
-  const button = el('button', { class: 'btn act lg' }, 'Deploy');
+  // What is in the button stays there: a press whose start was on an element that is gone by its end is no click.
+  const reserve = el('span', { class: 'op7' });
+  const button = el('button', { class: 'btn act lg' }, 'Deploy', reserve);
   const sheetButton = el('button', { class: 'btn act end' }, 'Deploy');
   let offers = [];
   const draw = () => {
@@ -86,7 +88,7 @@ export async function deploy({ root, query, signal, about }) {
     const first = offers.find((o) => Number(o.pricePerGpuHour) <= Number(r.maxPricePerGpuHour));
     const held = exact(amount(most(r, m)));
     fill(total, summary(r, m, status.account, first));
-    fill(button, 'Deploy', el('span', { class: 'op7' }, `· reserve ${held}`));
+    reserve.textContent = `· reserve ${held}`;
     fill(said, el('div', { class: 't3 tiny' }, `${what(r)} · reserved`), el('div', { class: 'sheet-v' }, held));
     fill(next, steps(held));
     fill(best, bestCard(offers, r));

@@ -25,7 +25,7 @@ export async function begin(executablePath, origin, folder) {
 
   // tab is a page in a browser of its own.
   async function tab(options = {}) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...options });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce', ...options });
     context.setDefaultTimeout(15_000);
     const page = await context.newPage();
     page.on('pageerror', (e) => faults.push(`error: ${e.message}`));

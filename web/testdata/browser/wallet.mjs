@@ -54,7 +54,7 @@ await page.getByRole('button', { name: 'Sign with the wallet' }).click();
 await page.getByText('Done, in transaction').waitFor();
 const left = await page.evaluate(async () => (await import('/page/api.js')).get('/page/funds'));
 const lamports = (text) => Math.round(Number(text.replace(' SOL', '')) * 1e9);
-const [, usdcShown, solShown] = /^(\S+) USDC and (\S+) SOL$/.exec(leaves);
+const [, usdcShown, solShown] = /^(\S+)\sUSDC and (\S+)\sSOL$/.exec(leaves);
 assert.equal(Number(left.usdc), 1000 - Number(usdcShown), 'the wallet has paid what was shown');
 assert.equal(lamports(left.sol), lamports('10') - lamports(solShown), 'and the SOL that was shown');
 await page.getByRole('link', { name: 'Look for GPUs' }).click();

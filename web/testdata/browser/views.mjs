@@ -4,6 +4,7 @@
 // usage: node views.mjs CHROMIUM LINK HONEST_WALLET WRONG_WALLET [FOLDER]; the honest one's machine has served a lease; FOLDER
 // takes screenshots.
 import assert from 'node:assert/strict';
+import { poisoned } from './hostile.mjs';
 import { advanced, begin, deploy, heading, open } from './lib.mjs';
 
 const [executablePath, link, honest, wrong, folder] = process.argv.slice(2);
@@ -15,7 +16,7 @@ await heading(page, 'Market');
 
 // The lease has just ended, and is closed soon: until then its start is among those that are counted.
 await open(page, 'Network');
-await page.getByText(/of 1 lease$/).waitFor();
+await page.getByText(/of 1\slease$/).waitFor();
 
 // The customer's wallet is not a provider; the calculator is there all the same.
 await open(page, 'Machines');
@@ -110,10 +111,15 @@ await look(page, 'slash that is not known');
 await page.unroute('**/v1/slashes/*', cutOff);
 step('a slash that is not known');
 
+await poisoned(page, origin, ['slashes', ...['machines', 'earnings', 'stake'].map((view) => `${view}/${honest}`)]);
+await page.goto(`${origin}/#/market`);
+await page.reload();
+step('hostile texts of a provider');
+
 // A template: what it needs, what a try costs, its parameters.
 await open(page, 'Deploy');
 await page.getByRole('radio', { name: /^JupyterLab/ }).click();
-await page.getByText(/A try of 30 min on 1 × A100 costs at most \$1\.00/).waitFor();
+await page.getByText(/A try of 30\smin on 1 × A100 costs at most \$1\.00/).waitFor();
 await page.getByText(/listens on 8888 \(notebook\)/).waitFor();
 await page.getByLabel('Token', { exact: true }).fill('short');
 assert.equal(await page.getByLabel('Token', { exact: true }).evaluate((e) => e.checkValidity()), false);
@@ -138,11 +144,11 @@ await page.getByRole('link', { name: 'New endpoint' }).click();
 await heading(page, 'New endpoint');
 await page.getByText('Serves a quantised model').waitFor(); // llama-cpp is the first by name
 await page.getByLabel('Template').selectOption('vllm');
-await page.getByLabel('maxModelLen', { exact: true }).waitFor();
+await page.getByLabel('Max model len', { exact: true }).waitFor();
 await page.getByLabel('Template').selectOption('llama-cpp');
 await page.getByText('Serves a quantised model').waitFor();
-await page.getByLabel('gpuLayers', { exact: true }).waitFor();
-assert.equal(await page.getByLabel('maxModelLen', { exact: true }).count(), 0);
+await page.getByLabel('Gpu layers', { exact: true }).waitFor();
+assert.equal(await page.getByLabel('Max model len', { exact: true }).count(), 0);
 await page.getByLabel('Name', { exact: true }).fill('words');
 await page.getByLabel('Max price per GPU-hour').fill('2');
 await page.getByLabel('Replicas, at most').fill('3');
@@ -155,7 +161,7 @@ await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true
 await heading(page, 'Endpoint words');
 await page.getByText('None: the first request begins one.').waitFor();
 await page.getByRole('button', { name: 'Make a token for clients' }).click();
-const made = page.getByText(/^Token /).locator('code');
+const made = page.getByText(/^Token\s/).locator('code');
 await made.waitFor();
 const models = await fetch(`${origin}/openai/v1/models`, { headers: { Authorization: `Bearer ${await made.innerText()}` } });
 assert.deepEqual((await models.json()).data.map((m) => m.id), ['words'], 'the token opens the deployment');

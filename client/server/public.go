@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -13,23 +14,58 @@ import (
 	"github.com/gantry-market/gantry/web"
 )
 
-// Public opens what a server needs that shows the market to everyone: the page, and the market's figures of the past, which it keeps
-// below root. It has no key. The caller closes it.
-func Public(ctx context.Context, client *chain.Client, s *service.Service, root string, log zerolog.Logger) (o serve.Options, closed func() error, err error) {
-	genesis, err := client.Genesis(ctx)
+// PublicOptions are what a server needs that shows the market to everyone. It has no key.
+type PublicOptions struct {
+	Client    *chain.Client
+	Service   *service.Service
+	Root      string // the market's figures of the past are kept below it
+	Listening *Listening
+	Serving   func(url string) error // is told when the server answers
+	Log       zerolog.Logger
+}
+
+// ServePublic shows the market to everyone until ctx is done.
+func ServePublic(ctx context.Context, o PublicOptions) (err error) {
+	public, closed, err := o.open(ctx)
 	if err != nil {
-		return o, nil, err
+		return err
 	}
-	o = serve.Options{Service: s, Public: true, Local: chain.ClusterOf(genesis) == chain.ClusterLocal, Log: log}
-	if o.Page, err = web.Files(false); err != nil { // the wallet for development signs in to nothing here
-		return o, nil, err
+	defer func() { err = errors.Join(err, closed()) }()
+	kept, cancel := context.WithCancel(ctx)
+	wait := o.Service.Keep(kept)
+	defer func() {
+		cancel()
+		wait()
+	}()
+	// What it tells is public, and it is told nothing: plain HTTP is allowed on any address.
+	o.Listening.Plain = true
+	l, err := o.Listening.Listen()
+	if err != nil {
+		return err
 	}
-	dir := filepath.Join(root, "serve", genesis.String())
+	if err := o.Serving(o.Listening.URL(l)); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return serve.New(public).Serve(ctx, l)
+}
+
+// open opens the page and the figures of the past. The caller closes them.
+func (o *PublicOptions) open(ctx context.Context) (public serve.Options, closed func() error, err error) {
+	genesis, err := o.Client.Genesis(ctx)
+	if err != nil {
+		return public, nil, err
+	}
+	local := chain.ClusterOf(genesis) == chain.ClusterLocal
+	public = serve.Options{Service: o.Service, Public: true, Local: local, Hosts: o.Listening.Names, Log: o.Log}
+	if public.Page, err = web.Files(false); err != nil { // the wallet for development signs in to nothing here
+		return public, nil, err
+	}
+	dir := filepath.Join(o.Root, "serve", genesis.String())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return o, nil, err
+		return public, nil, err
 	}
-	if o.Samples, err = serve.OpenSamples(filepath.Join(dir, "public-statistics.db"), genesis); err != nil {
-		return o, nil, err
+	if public.Samples, err = serve.OpenSamples(filepath.Join(dir, "public-statistics.db"), genesis); err != nil {
+		return public, nil, err
 	}
-	return o, o.Samples.Close, nil
+	return public, public.Samples.Close, nil
 }

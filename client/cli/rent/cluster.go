@@ -126,29 +126,10 @@ func (s *session) clusterDone(c *buy.Cluster) error {
 		if c.Type != "" {
 			fmt.Fprintf(w, "\ntype  %s\n", c.Type)
 		}
-		for _, line := range serviceLines(c) {
+		for _, line := range c.ServiceLines() {
 			fmt.Fprintln(w, line)
 		}
 	})
-}
-
-// serviceLines say where the cluster's programs meet, and how the customer reaches them.
-func serviceLines(c *buy.Cluster) (out []string) {
-	for i := range c.Services {
-		sv := &c.Services[i]
-		there := fmt.Sprintf("gantry port %s %d", sv.Lease, sv.Port)
-		switch sv.Name {
-		case buy.ServiceRay:
-			out = append(out, fmt.Sprintf("head  %s at %s, for programs in the containers: ray.init() finds it", sv.Host, sv.Address))
-		case buy.ServiceClient:
-			out = append(out, fmt.Sprintf("Ray client  %s, then ray.init(\"ray://127.0.0.1:%d\")", there, sv.Port))
-		case buy.ServiceDashboard:
-			out = append(out, fmt.Sprintf("dashboard and jobs  %s, then http://127.0.0.1:%d", there, sv.Port))
-		case buy.ServiceTorch:
-			out = append(out, fmt.Sprintf("torchrun meets at  %s of %s", sv.Address, sv.Host))
-		}
-	}
-	return out
 }
 
 // clusterExec runs a command in all containers at once. Each line begins with the name of its member.

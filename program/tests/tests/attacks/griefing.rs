@@ -195,8 +195,8 @@ pub fn a_leaf_about_an_earlier_lease_fails_the_new_one() -> Row {
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, stake);
     Row {
         source: "P 16",
-        attack: "A customer whose machine was away closes the lease and makes it anew at the same address, and its keeper \
-                 applies the report about the first one to the second",
+        attack: "A customer whose machine was away closes the lease and makes it anew at the same address. Its keeper applies \
+                 the report about the first one to the second",
         instead: "nothing",
         before: "the new lease failed, and 0.5 of stake was slashed",
         profit: Usd(wealth(&w, &all) - before),

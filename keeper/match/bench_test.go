@@ -65,7 +65,7 @@ func report(b *testing.B, took []time.Duration) {
 // BenchmarkBestOf40000 finds nodes for the same orders with the index, with a scan and with SQLite. All three must
 // agree before they are timed.
 func BenchmarkBestOf40000(b *testing.B) {
-	w := drawMarket(42, benchOrders)
+	w := drawMarket(42, today, benchOrders)
 	w.removeGuarantees()
 	m := w.matcher()
 	m.Best(w.orders[0], start)
@@ -96,7 +96,7 @@ func BenchmarkBestOf40000(b *testing.B) {
 // BenchmarkOrdersWithUpdates is a market at work: each order found takes its GPUs and its provider's stake, some other
 // node gives its own back or changes its ask, and a second passes with every tenth order.
 func BenchmarkOrdersWithUpdates(b *testing.B) {
-	w := drawMarket(43, benchOrders)
+	w := drawMarket(43, today, benchOrders)
 	m := w.matcher()
 	m.Best(w.orders[0], start)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -125,7 +125,7 @@ func BenchmarkOrdersWithUpdates(b *testing.B) {
 			m.RemoveProvider(p.Address)
 			m.PutProvider(p.Address, &p)
 			w.providers[p.Address] = &p
-			change(w.nodes[wideKey(1, rng.IntN(drawnNodes))], 0)
+			change(w.nodes[wideKey(1, rng.IntN(w.size.nodes))], 0)
 		}
 		return len(got)
 	})
@@ -135,7 +135,7 @@ func BenchmarkOrdersWithUpdates(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	w := drawMarket(44, 1)
+	w := drawMarket(44, today, 1)
 	b.ReportAllocs()
 	begin, loops := processor(b), 0
 	for b.Loop() {
@@ -148,7 +148,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkTies is the worst that the order of preference allows: all nodes of a class ask and are worth the same, so
 // that each is hashed with the order.
 func BenchmarkTies(b *testing.B) {
-	w := drawMarket(45, benchOrders)
+	w := drawMarket(45, today, benchOrders)
 	m := match.New()
 	for id, v := range w.models {
 		m.PutModel(id, v)

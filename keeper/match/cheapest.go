@@ -26,15 +26,70 @@ func (m *Matcher) atSite(s *search, name [16]byte) {
 	})
 }
 
+// mostSites is how many sites a search looks at one after the other before it compares all of them: most orders find theirs among
+// the first.
+const mostSites = 64
+
+// bestSite is the best that a search for a site has found; site is nil before.
+type bestSite struct {
+	site   *site
+	hi, lo uint64 // the sum of its scores
+}
+
+// beats reports whether no site can be better of which each node scores so much at least.
+func (b *bestSite) beats(head uint64, nodes int) bool {
+	h, l := bits.Mul64(head, uint64(nodes))
+	return b.site != nil && (h > b.hi || h == b.hi && l > b.lo)
+}
+
 // cheapestSite looks for the site whose best nodes have the least sum of scores; equal sums go to the smaller name. A
 // site costs at least its best node's score for each node, so the sites are looked at in that order, and only while
 // that is not above what has been found.
 func (m *Matcher) cheapestSite(s *search) {
-	s.standing = append(s.standing[:0], make([]standing, len(m.sites))...)
-	s.bounds = s.bounds[:0]
 	for _, g := range m.groups {
 		g.allowed = false
 	}
+	s.frontier = s.frontier[:0]
+	m.wanted(s, func(g *group) {
+		if tree := g.here.order[s.q.GPUs].least; len(tree) > 0 {
+			s.frontier.push(branch{tree[1], g, 1})
+		}
+	})
+	var best bestSite
+	if !m.firstSites(s, &best) {
+		m.allSites(s, &best)
+	}
+	s.picks, s.best = s.best, s.picks[:0]
+	if best.site == nil {
+		s.picks = s.picks[:0]
+	}
+}
+
+// firstSites looks at sites in the order of their best nodes, and reports whether that has found the best one.
+func (m *Matcher) firstSites(s *search, best *bestSite) bool {
+	if s.round++; s.round == 0 {
+		clear(s.seen)
+		s.round = 1
+	}
+	s.seen = append(s.seen, make([]uint32, max(0, len(m.sites)-len(s.seen)))...)
+	for range 4 * mostSites {
+		c, head, ok := s.frontier.next(s.q.GPUs, s.maxScore)
+		if !ok || best.beats(head, s.q.Nodes) {
+			return true
+		}
+		if !s.suits(&c.attrs, c.group) || s.seen[c.site] == s.round {
+			continue
+		}
+		s.seen[c.site] = s.round
+		m.look(s, best, m.sites[c.site])
+	}
+	return false
+}
+
+// allSites compares all sites by what columns say of them.
+func (m *Matcher) allSites(s *search, best *bestSite) {
+	s.standing = append(s.standing[:0], make([]standing, len(m.sites))...)
+	s.bounds = s.bounds[:0]
 	m.wanted(s, func(g *group) {
 		heads, attrs := g.here.heads[s.q.GPUs], g.here.attrs
 		for i, count := range g.here.counts[s.q.GPUs] {
@@ -54,35 +109,42 @@ func (m *Matcher) cheapestSite(s *search) {
 		}
 	}
 	s.heapify()
-	var hi, lo uint64
-	var best *site
 	for len(s.bounds) > 0 {
 		number := s.pop()
-		if h, l := bits.Mul64(s.standing[number].head, uint64(s.q.Nodes)); best != nil && (h > hi || h == hi && l > lo) {
+		if best.beats(s.standing[number].head, s.q.Nodes) {
 			break
 		}
-		here := m.sites[number]
-		s.picks = s.picks[:0]
-		for _, c := range here.classes {
-			if c.group.allowed && s.suits(&c.attrs, c.group) {
-				s.class(c)
-			}
-		}
-		if len(s.picks) < s.q.Nodes {
-			continue
-		}
-		h, l := s.sum()
-		if best == nil || h < hi || h == hi && (l < lo || l == lo && bytes.Compare(here.name[:], best.name[:]) < 0) {
-			hi, lo, best = h, l, here
-			s.picks, s.best = s.best, s.picks
-			if hi == 0 {
-				s.maxScore = min(s.maxScore, lo) // no node of a better site costs more than this whole one
-			}
+		m.look(s, best, m.sites[number])
+	}
+}
+
+// look compares a site with the best one.
+func (m *Matcher) look(s *search, best *bestSite, here *site) {
+	count := uint64(0)
+	for _, c := range here.classes {
+		if c.group.allowed && s.suits(&c.attrs, c.group) {
+			count += uint64(c.table.counts[s.q.GPUs][c.at])
 		}
 	}
-	s.picks, s.best = s.best, s.picks[:0]
-	if best == nil {
-		s.picks = s.picks[:0]
+	if count < uint64(s.q.Nodes) {
+		return
+	}
+	s.picks = s.picks[:0]
+	for _, c := range here.classes {
+		if c.group.allowed && s.suits(&c.attrs, c.group) {
+			s.class(c)
+		}
+	}
+	if len(s.picks) < s.q.Nodes {
+		return
+	}
+	h, l := s.sum()
+	if best.site == nil || h < best.hi || h == best.hi && (l < best.lo || l == best.lo && bytes.Compare(here.name[:], best.site.name[:]) < 0) {
+		*best = bestSite{here, h, l}
+		s.picks, s.best = s.best, s.picks
+		if h == 0 {
+			s.maxScore = min(s.maxScore, l) // no node of a better site costs more than this whole one
+		}
 	}
 }
 

@@ -15,12 +15,16 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// The size of today's largest market: 40,000 nodes, 320,000 GPUs.
-const (
-	drawnNodes     = 40_000
-	drawnProviders = 2_000
-	drawnSites     = 600
-	drawnModels    = 16
+const drawnModels = 16
+
+// size is how large a drawn market is.
+type size struct{ nodes, providers, sites int }
+
+var (
+	// today is the largest market that there is: 320,000 GPUs.
+	today = size{nodes: 40_000, providers: 2_000, sites: 600}
+	// million is 25 times that.
+	million = size{nodes: 1_000_000, providers: 50_000, sites: 15_000}
 )
 
 var drawnRegions = []string{
@@ -31,6 +35,7 @@ var drawnRegions = []string{
 // drawnMarket is a market and orders for it, the same for a seed.
 type drawnMarket struct {
 	*accounts
+	size     size
 	nodeList []*market.Node // all of accounts.nodes, for a scan without a map
 	orders   []match.Query
 }
@@ -43,20 +48,20 @@ func wideKey(kind byte, n int) (k solana.PublicKey) {
 
 // drawMarket draws nodes as a market has them: models, regions and sites of unequal size, asks around a model's price,
 // half of the GPUs busy, most of the nodes reliable.
-func drawMarket(seed uint64, orders int) *drawnMarket {
+func drawMarket(seed uint64, of size, orders int) *drawnMarket {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	w := &drawnMarket{accounts: newAccounts()}
+	w := &drawnMarket{accounts: newAccounts(), size: of}
 	for id := 1; id <= drawnModels; id++ {
 		m := &market.Model{}
 		m.Id, m.TflopsX10, m.MinTier = uint16(id), uint32(1_000+600*id), 1
 		w.models[m.Id] = m
 	}
-	for p := range drawnProviders {
+	for p := range of.providers {
 		v := &market.Provider{Meta: market.Meta{Address: wideKey(2, p)}}
 		v.Stake = 1_000_000
 		w.providers[v.Address] = v
 	}
-	for i := range drawnNodes {
+	for i := range of.nodes {
 		w.putNode(w.drawNode(rng, wideKey(1, i)))
 	}
 	for i := range orders {
@@ -79,8 +84,8 @@ func small(rng *rand.Rand, n int) int { return min(rng.IntN(n), rng.IntN(n)) }
 
 func (w *drawnMarket) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node {
 	n := &market.Node{Meta: market.Meta{Address: k}}
-	site := small(rng, drawnSites)
-	n.Provider = wideKey(2, site*3%drawnProviders+rng.IntN(3))
+	site := small(rng, w.size.sites)
+	n.Provider = wideKey(2, site*3%w.size.providers+rng.IntN(3))
 	n.Status = uint8(market.NodeActive)
 	if rng.IntN(20) == 0 {
 		n.Status = uint8(market.NodeHibernated)
@@ -161,7 +166,7 @@ func (w *drawnMarket) matcher() *match.Matcher {
 
 // The answers are those of a scan at full size, too.
 func TestFortyThousandNodes(t *testing.T) {
-	w := drawMarket(7, 40)
+	w := drawMarket(7, today, 40)
 	m := w.matcher()
 	found, several := 0, 0
 	for _, q := range w.orders {
@@ -189,5 +194,34 @@ func (w *drawnMarket) removeGuarantees() {
 	}
 	for i := range w.orders {
 		w.orders[i].Requirement.Guaranteed = 0
+	}
+}
+
+// Where the cheapest nodes stand alone, sites with enough of them are found all the same: an order looks at more sites than are looked
+// at one after the other.
+func TestASiteBehindManyThatAreTooSmall(t *testing.T) {
+	w := drawMarket(8, size{nodes: 0, providers: 10, sites: 1}, 0)
+	rng := rand.New(rand.NewPCG(8, 1))
+	for i := range 700 {
+		n := w.drawNode(rng, wideKey(1, i))
+		n.Spec.Model, n.Status, n.GpuMask, n.Tier, n.Spec.Interconnect = 1, uint8(market.NodeActive), 0, 1, 1
+		n.UptimeBps, n.GuaranteedUntil, n.GuaranteeBps = 9_900, 0, 0
+		n.Price = uint64(100_000 + i)
+		n.Spec.Site = market.Text16(fmt.Sprintf("site-%04d", i))
+		if i >= 690 {
+			n.Spec.Site = market.Text16(fmt.Sprintf("site-%04d", 690+i%2)) // the dearest are together
+		}
+		w.putNode(n)
+	}
+	m := w.matcher()
+	for _, model := range []uint16{0, 1} {
+		q := match.Query{Order: wideKey(3, 1), GPUs: 8, MaxPrice: 1_000_000, Nodes: 3}
+		q.Requirement.Model, q.Requirement.SameSite = model, 1
+		want, got := w.scan(q, start), m.Best(q, start)
+		require.Len(t, want, 3)
+		require.Equal(t, want, got)
+		q.Nodes = 6
+		require.Empty(t, w.scan(q, start))
+		require.Empty(t, m.Best(q, start))
 	}
 }

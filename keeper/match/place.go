@@ -74,6 +74,10 @@ type table struct {
 	counts  [maxFree + 1][]uint32
 	classes []*class
 	of      map[attrs]*class
+	// order has the heads so that the least are found first, of tables with so many classes that a search does not look at
+	// all of them.
+	ordered bool
+	order   [maxFree + 1]tournament
 }
 
 // group is the classes of a model: of all its nodes, and of those with a site by site.
@@ -179,8 +183,18 @@ func (c *class) follow(free int, change uint32) {
 		if c.held&(1<<g) != 0 {
 			head = min(head, c.lists[g][0].score)
 		}
-		c.table.heads[g][c.at] = head
+		c.table.setHead(g, c.at, head)
 		c.table.counts[g][c.at] += change
+	}
+}
+
+func (t *table) setHead(g, at int, head uint64) {
+	if t.heads[g][at] == head {
+		return
+	}
+	t.heads[g][at] = head
+	if t.ordered {
+		t.order[g].set(at, head)
 	}
 }
 
@@ -189,6 +203,7 @@ func (m *Matcher) group(model uint16) *group {
 	if !ok {
 		g = &group{model: model}
 		g.all.of, g.here.of = map[attrs]*class{}, map[attrs]*class{}
+		g.here.ordered = true
 		m.groupOf[model] = g
 		m.groups = append(m.groups, g)
 	}
@@ -224,7 +239,9 @@ func (t *table) drop(c *class) {
 	t.classes[last] = nil
 	t.classes, t.attrs = t.classes[:last], t.attrs[:last]
 	for i := range t.heads {
-		t.heads[i][c.at], t.counts[i][c.at] = t.heads[i][last], t.counts[i][last]
+		t.setHead(i, c.at, t.heads[i][last])
+		t.setHead(i, last, math.MaxUint64)
+		t.counts[i][c.at] = t.counts[i][last]
 		t.heads[i], t.counts[i] = t.heads[i][:last], t.counts[i][:last]
 	}
 }

@@ -49,6 +49,9 @@ type search struct {
 	best      []pick // of the best site so far
 	standing  []standing
 	bounds    []uint32 // sites by what they could cost, see cheapest.go
+	frontier  frontier
+	seen      []uint32 // by site: the round in which it was looked at last
+	round     uint32
 }
 
 type pick struct {
@@ -188,7 +191,9 @@ func (s *search) suits(a *attrs, g *group) bool {
 
 // satisfies checks what is not the same for all nodes of a class.
 func (s *search) satisfies(e *entry) bool {
-	return e.price <= s.q.MaxPrice && e.row.node.TermsAt >= e.row.class.group.since && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
+	// First what needs no look at the node.
+	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
+		e.row.node.TermsAt >= e.row.class.group.since &&
 		market.FiguresSuit(s.r, e.row.node, e.row.class.group.calibrated) && e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
 		market.ShareSuits(s.r, e.row.node, s.q.GPUs) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key)) &&

@@ -20,6 +20,9 @@ type sqliteWork struct {
 	Schema, Insert, Indexes string
 	Rows                    [][]any
 	Queries                 []sqliteQuery
+	Change                  string
+	Changes                 [][]any
+	Each                    int
 	For                     time.Duration
 }
 
@@ -69,7 +72,23 @@ const (
 // favour.
 func (w *drawnMarket) sqlite(b *testing.B, orders []match.Query, long time.Duration) sqliteDone {
 	b.Helper()
+	return w.sqliteChanging(b, orders, long, nil)
+}
+
+// sqliteChanging is sqlite with so many changes after each order, in turn, whose time is the order's.
+func (w *drawnMarket) sqliteChanging(b *testing.B, orders []match.Query, long time.Duration, changes []change) sqliteDone {
+	b.Helper()
 	work := sqliteWork{Schema: schema, Insert: `INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, Indexes: indexes, For: long}
+	if len(changes) > 0 {
+		work.Indexes = `CREATE UNIQUE INDEX by_id ON nodes(id);` + indexes
+		work.Change, work.Each = `UPDATE nodes SET price = ?, score = ?, free = ? WHERE id = ?`, changesEach
+		for _, c := range changes {
+			n := c.of(w.nodeList[c.node])
+			score, err := n.Score(start, start)
+			require.NoError(b, err)
+			work.Changes = append(work.Changes, []any{int64(n.Price), int64(score), int64(n.FreeGPUs()), n.Address[:]})
+		}
+	}
 	for _, n := range w.nodeList {
 		m := w.models[n.Spec.Model]
 		if n.State() != market.NodeActive || !n.Covered() || n.Tier < m.MinTier {

@@ -18,6 +18,11 @@ type work struct {
 	Schema, Insert, Indexes string
 	Rows                    [][]any
 	Queries                 []query
+	// Change is executed after each query with the next arguments of Changes, as often as Each says: a market that does not stand still.
+	// Its time is the query's. Each is 0 for one that does.
+	Change  string
+	Changes [][]any
+	Each    int
 	// For is how long the queries are asked again and again after they were all asked once.
 	For time.Duration
 }
@@ -98,6 +103,12 @@ func ask(db *sql.DB, w work) (d done, err error) {
 			}
 		}
 	}
+	var change *sql.Stmt
+	if w.Each > 0 {
+		if change, err = db.Prepare(w.Change); err != nil {
+			return d, err
+		}
+	}
 	begin := time.Now()
 	for i := 0; len(w.Queries) > 0 && (i < len(w.Queries) || time.Since(begin) < w.For); i++ {
 		q := w.Queries[i%len(w.Queries)]
@@ -108,6 +119,11 @@ func ask(db *sql.DB, w work) (d done, err error) {
 		got, err := q.answer(prepared)
 		if err != nil {
 			return d, err
+		}
+		for n := range w.Each {
+			if _, err := change.Exec(w.Changes[(i*w.Each+n)%len(w.Changes)]...); err != nil {
+				return d, err
+			}
 		}
 		end, err := processor()
 		if err != nil {

@@ -1,6 +1,7 @@
 package crank
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -26,13 +27,49 @@ func (d *due) leaves(sets Sets) {
 	}
 }
 
-// leavesOf goes through one set. Leaves of leases come first: the first leaf of a node brings the node's own news. The
+// mostLeaves is how many leaves of a report are due at once. More of them are not sent before the next look, and each proof and
+// instruction takes microseconds: those of a million would take longer than sending what there is room for.
+const mostLeaves = 4_096
+
+// lookFor is for how many seconds a keeper begins at the same part of a large report.
+const lookFor = 60
+
+// leavesOf goes through one set: through a small one as a whole, through a large one part by part until one has leaves that are due. Each
+// keeper begins with another part, and with the next one after a while, so that leaves which are refused keep no others
+// back.
+func (d *due) leavesOf(set *report.Set) {
+	parts := (len(set.Leaves) + mostLeaves - 1) / mostLeaves
+	turn := binary.LittleEndian.Uint64(d.self[:8])%uint64(max(parts, 1)) + uint64(max(d.now, 0))/lookFor
+	for i := range parts {
+		before := len(d.out)
+		d.leavesOfPart(set, int((turn+uint64(i))%uint64(parts)))
+		if len(d.out) > before {
+			return
+		}
+	}
+}
+
+// part is a part of leaves, which begins and ends with a node, and the index of its first leaf.
+func part(all []records.Leaf, number int) (some []records.Leaf, first int) {
+	first = number * mostLeaves
+	last := min(first+mostLeaves, len(all))
+	for first > 0 && first < last && all[first].Node == all[first-1].Node {
+		first++
+	}
+	for last < len(all) && all[last].Node == all[last-1].Node {
+		last++
+	}
+	return all[first:last], first
+}
+
+// leavesOfPart goes through a part. Leaves of leases come first: the first leaf of a node brings the node's own news. The
 // node's leaf without a lease stands in where no lease's can be applied. A fault of the machine is opened by any of them
 // and is one for all; what they say of their leases follows when it is there.
-func (d *due) leavesOf(set *report.Set) {
+func (d *due) leavesOfPart(set *report.Set, number int) {
 	withLease, faulty := map[solana.PublicKey]bool{}, map[solana.PublicKey]bool{}
+	some, first := part(set.Leaves, number)
 	for pass := range 2 {
-		for i, leaf := range set.Leaves {
+		for i, leaf := range some {
 			if leaf.Lease.IsZero() != (pass == 1) {
 				continue
 			}
@@ -50,7 +87,7 @@ func (d *due) leavesOf(set *report.Set) {
 				continue
 			}
 			withLease[leaf.Node], faulty[leaf.Node] = true, ofNode
-			d.leaf(set, uint32(i), leaf, n, flags)
+			d.leaf(set, uint32(first+i), leaf, n, flags)
 		}
 	}
 }

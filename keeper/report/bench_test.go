@@ -46,43 +46,13 @@ func newFixture(b *testing.B, nodes int) *fixture {
 	}
 	m.roster = committee.NewRoster(committee.Seed{1}, m.weights)
 	m.sets = make([][]records.CheckStatement, benchKeepers)
-	start := int64(benchPeriod) * benchSecs
 	for n := range nodes {
-		node := benchKey("node", n)
 		sits := map[int]bool{}
-		for _, k := range m.roster.Draw(nil, node) {
+		for _, k := range m.roster.Draw(nil, benchKey("node", n)) {
 			sits[k] = true
 		}
 		for k := range benchKeepers {
-			sign := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
-				s := records.CheckStatement{
-					Domain: domain, Node: node, Period: benchPeriod, Kind: kind, Passed: passed, CoveredSeconds: covered,
-					CheckedAt: start + at, Lease: lease,
-				}
-				if kind == records.CheckInventory {
-					s.Detail = benchKey("device", n)
-				}
-				m.sets[k] = append(m.sets[k], s)
-			}
-			if n%2 == 0 || sits[k] {
-				subjects := []solana.PublicKey{{}}
-				if n%2 == 0 {
-					subjects = append(subjects, benchKey("lease", n))
-				}
-				for _, lease := range subjects {
-					if n%100 == 0 {
-						sign(records.CheckLiveness, lease, true, 1800, int64(1800+k))
-						sign(records.CheckLiveness, lease, false, 60, int64(1860+k))
-						sign(records.CheckLiveness, lease, true, 1740, benchSecs)
-					} else {
-						sign(records.CheckLiveness, lease, true, benchSecs, benchSecs)
-					}
-				}
-			}
-			if sits[k] {
-				sign(records.CheckInventory, solana.PublicKey{}, true, 0, int64(n%900))
-				sign(records.CheckHealth, solana.PublicKey{}, true, 0, int64(n%900))
-			}
+			m.sets[k] = appendStated(m.sets[k], n, k, sits[k])
 		}
 	}
 	for k, all := range m.sets {
@@ -92,6 +62,41 @@ func newFixture(b *testing.B, nodes int) *fixture {
 		m.refs = append(m.refs, Ref{m.roster.Key(k), statement.Digest(raw)})
 	}
 	return m
+}
+
+// appendStated appends what a keeper states about a node of which every second is leased, and one in a hundred fails for a while.
+func appendStated(all []records.CheckStatement, n, k int, sits bool) []records.CheckStatement {
+	start, node := int64(benchPeriod)*benchSecs, benchKey("node", n)
+	sign := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
+		s := records.CheckStatement{
+			Domain: domain, Node: node, Period: benchPeriod, Kind: kind, Passed: passed, CoveredSeconds: covered,
+			CheckedAt: start + at, Lease: lease,
+		}
+		if kind == records.CheckInventory {
+			s.Detail = benchKey("device", n)
+		}
+		all = append(all, s)
+	}
+	if n%2 == 0 || sits {
+		subjects := []solana.PublicKey{{}}
+		if n%2 == 0 {
+			subjects = append(subjects, benchKey("lease", n))
+		}
+		for _, lease := range subjects {
+			if n%100 == 0 {
+				sign(records.CheckLiveness, lease, true, 1800, int64(1800+k))
+				sign(records.CheckLiveness, lease, false, 60, int64(1860+k))
+				sign(records.CheckLiveness, lease, true, 1740, benchSecs)
+			} else {
+				sign(records.CheckLiveness, lease, true, benchSecs, benchSecs)
+			}
+		}
+	}
+	if sits {
+		sign(records.CheckInventory, solana.PublicKey{}, true, 0, int64(n%900))
+		sign(records.CheckHealth, solana.PublicKey{}, true, 0, int64(n%900))
+	}
+	return all
 }
 
 func (m *fixture) tally(b *testing.B) *Tally {

@@ -29,3 +29,14 @@ pub fn check(name: &str, value: &Value) {
         path.display()
     );
 }
+
+/// A committed file that another language has written.
+pub fn read(name: &str) -> Value {
+    let path = path(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).expect("is JSON")
+}
+
+pub fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("is hex")).collect()
+}

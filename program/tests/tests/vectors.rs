@@ -1,6 +1,6 @@
 //! Vectors for the other languages, in idl/vectors: the program's own functions say what is right.
 
-use gantry_market::constants::MAX_GPUS;
+use gantry_market::constants::{LEAF_LEN, MAX_GPUS, MAX_PROOF};
 use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
@@ -18,7 +18,7 @@ use gantry_market_tests::leaves::{manifest, merkle, receipt, statement, LeafData
 use gantry_market_tests::pda;
 use gantry_market_tests::random::Random;
 use gantry_market_tests::testbed::{key, DOMAIN};
-use gantry_market_tests::vectors::{check, hex};
+use gantry_market_tests::vectors::{check, hex, read, unhex};
 use serde_json::{json, Value};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -419,6 +419,31 @@ fn merkle_trees() {
         cases.push(json!({ "leaves": slices.iter().map(|l| hex(l)).collect::<Vec<_>>(), "root": hex(&root), "proofs": proofs }));
     }
     check("merkle", &file("Trees over 176-byte leaves, and the proof of each. Bit i of path: the running hash is the right child of the i-th pair.", cases));
+}
+
+/// The program accepts the leaves of a report of a million, with the proofs that keepers make.
+#[test]
+fn proofs_of_a_million_leaves() {
+    let file = read("report_million");
+    let cases = file["cases"].as_array().expect("is a list");
+    assert!(cases.len() >= 12);
+    for case in cases {
+        let bytes = |value: &Value| unhex(value.as_str().expect("is text"));
+        let mut leaf = bytes(&case["leaf"]);
+        let root = bytes(&case["root"]);
+        let path = u32::try_from(case["path"].as_u64().expect("is a number")).expect("fits 32 bits");
+        let siblings: Vec<[u8; 32]> = case["siblings"]
+            .as_array()
+            .expect("is a list")
+            .iter()
+            .map(|sibling| bytes(sibling).try_into().expect("has 32 bytes"))
+            .collect();
+        assert_eq!(leaf.len(), LEAF_LEN);
+        assert!(siblings.len() <= MAX_PROOF);
+        assert_eq!(root_of(&leaf, path, &siblings)[..], root[..]);
+        leaf[40] ^= 1;
+        assert_ne!(root_of(&leaf, path, &siblings)[..], root[..]);
+    }
 }
 
 /// A leaf of arbitrary but well-formed content for periods of 3600 seconds.

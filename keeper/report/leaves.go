@@ -63,9 +63,27 @@ type builder struct {
 	reporters []reporter
 
 	accounts []account
+	sum      sum // of accounts
 	values   []value
 	downs    []value
 	leases   []leaseAccount
+}
+
+// sum is what accounts say together: most say the same, and nothing of most kinds.
+type sum struct {
+	checks, passes    uint64
+	failed            uint8
+	device, evidence  bool // some saw a device root, or passed evidence
+	worked, networked bool // some measured figures
+}
+
+func (s *sum) add(n *nodeCounts) {
+	s.checks, s.passes = s.checks+uint64(n.checks), s.passes+uint64(n.passes)
+	s.failed |= n.failed
+	s.device = s.device || n.device >= 0
+	s.evidence = s.evidence || has(n.passed, records.CheckEvidence)
+	s.worked = s.worked || n.work.First > 0
+	s.networked = s.networked || n.network.First > 0
 }
 
 // leaseAccount is what one keeper signed about a lease.
@@ -76,23 +94,22 @@ type leaseAccount struct {
 
 // node appends the leaves of one node, if enough keepers signed something about it.
 func (b *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
-	b.accounts = b.accounts[:0]
+	b.accounts, b.sum = b.accounts[:0], sum{}
 	for i := range b.reporters {
 		if s := b.reporters[i].of(node); s != nil {
 			b.accounts = append(b.accounts, account{s, &b.reporters[i]})
+			b.sum.add(s)
 		}
 	}
 	if len(b.accounts) == 0 {
 		return leaves
 	}
 	leaf := records.Leaf{Node: b.tally.nodes.keys[node], Period: b.tally.frame.Period}
-	var failed uint8
-	for _, a := range b.accounts {
-		failed |= a.failed
-	}
-	for kind, flag := range flagOf {
-		if failed&(1<<kind) != 0 && flag != 0 && b.agreedFailed(records.CheckKind(kind)) {
-			leaf.Flags |= flag
+	if b.sum.failed != 0 {
+		for kind, flag := range flagOf {
+			if b.sum.failed&(1<<kind) != 0 && flag != 0 && b.agreedFailed(records.CheckKind(kind)) {
+				leaf.Flags |= flag
+			}
 		}
 	}
 	up, ok := b.up(node)
@@ -101,16 +118,21 @@ func (b *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
 	}
 	leaf.UpSeconds = up
 	leaf.Tier = records.TierNotAsked
-	var checks, passes uint64
-	for _, a := range b.accounts {
-		checks, passes = checks+uint64(a.checks), passes+uint64(a.passes)
+	leaf.ChecksPassed, leaf.ChecksTotal = capped(b.sum.passes, b.sum.checks)
+	if b.sum.worked {
+		work := b.figures(node, func(n *nodeCounts) records.Figures { return n.work })
+		leaf.Operations, leaf.Bandwidth = work.First, work.Second
 	}
-	leaf.ChecksPassed, leaf.ChecksTotal = capped(passes, checks)
-	work := b.figures(node, func(n *nodeCounts) records.Figures { return n.work })
-	network := b.figures(node, func(n *nodeCounts) records.Figures { return n.network })
-	leaf.Operations, leaf.Bandwidth, leaf.DownMbps, leaf.UpMbps = work.First, work.Second, network.First, network.Second
-	leaf.DeviceRoot = b.device()
-	b.evidence(&leaf)
+	if b.sum.networked {
+		network := b.figures(node, func(n *nodeCounts) records.Figures { return n.network })
+		leaf.DownMbps, leaf.UpMbps = network.First, network.Second
+	}
+	if b.sum.device {
+		leaf.DeviceRoot = b.device()
+	}
+	if b.sum.evidence || leaf.Flags.Has(records.FlagEvidenceFailed) {
+		b.evidence(&leaf)
+	}
 	return b.withLeases(append(leaves, leaf), leaf)
 }
 

@@ -81,6 +81,9 @@ func median(values []value) uint32 {
 	if total == 0 {
 		return 0
 	}
+	if !slices.ContainsFunc(values, func(v value) bool { return v.n != values[0].n }) {
+		return values[0].n
+	}
 	// Few and mostly equal: insertion beats a general sort.
 	for i := 1; i < len(values); i++ {
 		v, j := values[i], i

@@ -2,7 +2,6 @@ package records
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -39,8 +38,13 @@ type Leaf struct {
 }
 
 // Encode returns the 176 bytes whose hash is the leaf of the report's tree.
-func (l Leaf) Encode() [LeafSize]byte {
-	var b [LeafSize]byte
+func (l Leaf) Encode() (b [LeafSize]byte) {
+	l.put(&b)
+	return b
+}
+
+// put writes all bytes but those that are always zero.
+func (l *Leaf) put(b *[LeafSize]byte) {
 	le := binary.LittleEndian
 	copy(b[0:32], l.Node[:])
 	le.PutUint64(b[32:40], uint64(l.Period))
@@ -58,7 +62,6 @@ func (l Leaf) Encode() [LeafSize]byte {
 	le.PutUint32(b[160:164], l.Bandwidth)
 	le.PutUint32(b[164:168], l.DownMbps)
 	le.PutUint32(b[168:172], l.UpMbps)
-	return b
 }
 
 // Validate checks what the encoding alone cannot express. Error: ErrValue.
@@ -112,8 +115,13 @@ func DecodeLeaf(b []byte) (Leaf, error) {
 }
 
 // Compare orders leaves by node, then lease: the order of a report's tree.
-func (l Leaf) Compare(o Leaf) int {
-	return cmp.Or(bytes.Compare(l.Node[:], o.Node[:]), bytes.Compare(l.Lease[:], o.Lease[:]))
+func (l Leaf) Compare(o Leaf) int { return l.compare(&o) }
+
+func (l *Leaf) compare(o *Leaf) int {
+	if c := bytes.Compare(l.Node[:], o.Node[:]); c != 0 {
+		return c
+	}
+	return bytes.Compare(l.Lease[:], o.Lease[:])
 }
 
 // SortLeaves brings leaves into the order of a report's tree.
@@ -126,7 +134,7 @@ func CheckLeafOrder(leaves []Leaf) error {
 		if leaves[i].Period != leaves[0].Period {
 			return fmt.Errorf("leaf %d of period %d in a report of period %d: %w", i, leaves[i].Period, leaves[0].Period, ErrValue)
 		}
-		if i > 0 && leaves[i-1].Compare(leaves[i]) >= 0 {
+		if i > 0 && leaves[i-1].compare(&leaves[i]) >= 0 {
 			return fmt.Errorf("leaf %d: %w", i, ErrOrder)
 		}
 	}

@@ -67,9 +67,10 @@ func LeafTree(leaves []Leaf) (*Tree, error) {
 		return nil, err
 	}
 	hashes := make([]Hash, len(leaves))
-	for i, l := range leaves {
-		b := l.Encode()
-		hashes[i] = LeafHash(b[:])
+	var b [1 + LeafSize]byte // as LeafHash has it, for all of them
+	for i := range leaves {
+		leaves[i].put((*[LeafSize]byte)(b[1:]))
+		hashes[i] = sha256.Sum256(b[:])
 	}
 	return NewTree(hashes), nil
 }

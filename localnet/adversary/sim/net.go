@@ -44,9 +44,6 @@ type network struct {
 
 	neighbours [][]place // of each keeper, for gossip
 	lost       uint64
-
-	bandwidth int         // of a keeper's line each way, bytes a second; 0 for any amount
-	out, in   []time.Time // until when a keeper's line is taken
 }
 
 const (
@@ -65,7 +62,6 @@ func newNetwork(l *vtime.Loop, d rng, loss float64, keepers, nodes int) *network
 	for range keepers + nodes {
 		n.x, n.y = append(n.x, d.Float64()), append(n.y, d.Float64())
 	}
-	n.out, n.in = make([]time.Time, keepers), make([]time.Time, keepers)
 	n.mesh(keepers)
 	return n
 }
@@ -126,8 +122,6 @@ func (n *network) carry(from, to place, bytes int, d time.Duration, arrive func(
 	if n.cut(from, to) {
 		return
 	}
-	d += n.queue(n.out, from, bytes)
-	d += n.queue(n.in, to, bytes)
 	n.loop.After(d, func() {
 		if n.cut(from, to) {
 			return
@@ -137,20 +131,6 @@ func (n *network) carry(from, to place, bytes int, d time.Duration, arrive func(
 		n.note(from, to, bytes)
 		arrive()
 	})
-}
-
-// queue is how long a message waits for a keeper's line, its own time included.
-func (n *network) queue(taken []time.Time, at place, bytes int) time.Duration {
-	if n.bandwidth == 0 || int(at) >= len(taken) {
-		return 0
-	}
-	now := n.loop.Now()
-	from := taken[at]
-	if from.Before(now) {
-		from = now
-	}
-	taken[at] = from.Add(time.Duration(bytes) * time.Second / time.Duration(n.bandwidth))
-	return taken[at].Sub(now)
 }
 
 // gossip spreads a message from a keeper to all that it reaches: whoever hears it for the first time passes it on,

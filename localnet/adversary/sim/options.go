@@ -27,13 +27,6 @@ type Options struct {
 	// Split, if not zero, is for how long all keepers are cut in two at most, once and for half a period at least. It
 	// is beyond what Faults allow: nothing can be final then, and everything must be, after it heals.
 	Split time.Duration `json:"split_ns"`
-	// Scale is for how many machines each one stands in what keepers send each other: sets, leaves and failures have so many times their
-	// bytes, and sets and leaves so many times their pieces. 0 is 1.
-	Scale int `json:"scale,omitempty"`
-	// Bandwidth is what a keeper's line carries each way, Mbit/s; 0 for any amount.
-	Bandwidth int `json:"bandwidth_mbits,omitempty"`
-	// Public has proposals and rounds come as on a public cluster, 20 s and 30 s, in place of parts of a period.
-	Public bool `json:"public,omitempty"`
 	// Endpoints say how bad the RPC nodes of keepers and machines are; zero for nodes that are a second behind and agree.
 	Endpoints Endpoints `json:"endpoints"`
 }
@@ -46,8 +39,8 @@ func Faultless(n int) int { return (n - 1) / 3 }
 
 func (o Options) check() error {
 	switch {
-	case o.Keepers < 1 || o.Keepers > 128:
-		return fmt.Errorf("%w: %d keepers, want 1 to 128", ErrOptions, o.Keepers)
+	case o.Keepers < 1 || o.Keepers > 64:
+		return fmt.Errorf("%w: %d keepers, want 1 to 64", ErrOptions, o.Keepers)
 	case o.Nodes < 1 || o.Nodes > 100_000:
 		return fmt.Errorf("%w: %d nodes, want 1 to 100000", ErrOptions, o.Nodes)
 	case o.Periods < 1 || o.Periods > 10_000:
@@ -58,16 +51,11 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: more faulty keepers than keepers", ErrOptions)
 	case o.Split < 0:
 		return fmt.Errorf("%w: a split of %s", ErrOptions, o.Split)
-	case o.Scale < 0 || o.Scale > 100_000 || o.Bandwidth < 0:
-		return fmt.Errorf("%w: a scale of %d and a bandwidth of %d", ErrOptions, o.Scale, o.Bandwidth)
 	case o.Loss < 0 || o.Loss > 0.5:
 		return fmt.Errorf("%w: loss of %g, want 0 to 0.5", ErrOptions, o.Loss)
 	}
 	return o.Endpoints.check()
 }
-
-// scale is for how many machines each stands.
-func (o Options) scale() int { return max(o.Scale, 1) }
 
 // times are the times of a run that follow from its period.
 type times struct {
@@ -79,11 +67,7 @@ type times struct {
 }
 
 func (o Options) times() times {
-	t := times{
+	return times{
 		every: o.Period / 4, timeout: o.Period / 12, delay: o.Period / 6, round: o.Period / 4, crank: min(o.Period/8, 10*time.Second),
 	}
-	if o.Public {
-		t.delay, t.round = 20*time.Second, 30*time.Second
-	}
-	return t
 }

@@ -140,16 +140,15 @@ func (k *keeper) Announce(_ context.Context, m messages.Manifest) error {
 func (k *keeper) Blob(ctx context.Context, to solana.PublicKey, req messages.BlobRequest) (out messages.Piece, err error) {
 	var refused error
 	err = k.call(ctx, to, size(req), func(o *keeper) (int, func()) {
-		piece, err := o.engine.Blob(req)
+		raw, err := o.engine.Blob(req.Kind, records.Period(req.Period), req.Digest)
 		if err != nil && o.collusion != nil && o.collusion.secondSets[req.Digest] != nil {
-			piece, err = consensus.Piece(o.collusion.secondSets[req.Digest], req.Offset), nil
+			raw, err = o.collusion.secondSets[req.Digest], nil
 		}
 		if err != nil {
 			return 40, func() { refused = err }
 		}
-		scale := k.sim.o.scale()
-		piece.Data = piece.Data[:min(len(piece.Data), max(1, messages.MaxPiece/scale))]
-		return 20 + len(piece.Data)*scale, func() { out = piece }
+		piece := consensus.Piece(raw, req.Offset)
+		return 20 + len(piece.Data), func() { out = piece }
 	})
 	return out, errors.Join(err, refused)
 }
@@ -241,7 +240,7 @@ func (k *keeper) add(s statement.Signed) {
 // spread gossips statements to those who take them.
 func (k *keeper) spread(batch []statement.Signed, takes func(place) bool) {
 	sim := k.sim
-	sim.net.gossip(k.place, 10+len(batch)*sim.sizes.statement*sim.o.scale(), func(to place) bool {
+	sim.net.gossip(k.place, 10+len(batch)*sim.sizes.statement, func(to place) bool {
 		o := sim.keepers[to]
 		if !takes(to) || !o.up() || !o.inTime(uint64(batch[0].Statement.Period)) {
 			return false

@@ -87,7 +87,6 @@ func newSimulation(o Options) (*simulation, error) {
 		verified: map[records.Period]map[[32]byte]bool{}, opposites: map[solana.Signature]bool{}, trace: sha256.New(), result: newResult(o),
 	}
 	sim.net = newNetwork(sim.loop, newRNG(o.Seed, "net"), o.Loss, o.Keepers, o.Nodes)
-	sim.net.bandwidth = o.Bandwidth * 1_000_000 / 8
 	sim.net.note = func(from, to place, bytes int) { sim.traceEvent('m', uint64(from), uint64(to), uint64(bytes)) }
 	sim.truth = newTruth(sim)
 	sim.buildChain()

@@ -29,9 +29,6 @@ func simCommand() *cli.Command {
 			&cli.IntFlag{Name: "dishonest", Value: -1, Usage: "keepers of these that collude (default: drawn); more than the market tolerates is allowed, and must fail"},
 			&cli.BoolFlag{Name: "clutter", Usage: "dishonest keepers vote before anyone else, each for a root without leaves (default: how they vote is drawn)"},
 			&cli.Float64Flag{Name: "loss", Value: 0.01, Usage: "share of packets that the network loses"},
-			&cli.IntFlag{Name: "scale", Value: 1, Usage: "for how many machines each stands in what keepers send each other"},
-			&cli.IntFlag{Name: "bandwidth", Usage: "of a keeper's line each way, Mbit/s (0: any amount)"},
-			&cli.BoolFlag{Name: "public", Usage: "first proposal 20 s after a period and rounds of 30 s, as on a public cluster, in place of parts of the period"},
 			&cli.DurationFlag{Name: "split", Usage: "cut all keepers in two once, for so long at most (0: never)"},
 			&cli.DurationFlag{Name: "endpoint-lag", Usage: "how far the RPC nodes of keepers and machines are behind the chain at most"},
 			&cli.Float64Flag{Name: "endpoint-fork", Usage: "share of periods in which one of them shows another block at the instant of measurements"},
@@ -52,7 +49,6 @@ func simOptions(c *cli.Context, i int) sim.Options {
 	o := sim.Options{
 		Seed: seed, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Periods: c.Int("periods"), Period: c.Duration("period"),
 		Faults: c.Int("faults"), Dishonest: c.Int("dishonest"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Duration("split"),
-		Scale: c.Int("scale"), Bandwidth: c.Int("bandwidth"), Public: c.Bool("public"),
 		Endpoints: sim.Endpoints{Lag: c.Duration("endpoint-lag"), Fork: c.Float64("endpoint-fork"), Mute: c.Float64("endpoint-mute")},
 	}
 	if o.Faults < 0 {
@@ -108,15 +104,6 @@ func again(c *cli.Context, o sim.Options) string {
 		o.Seed, o.Keepers, o.Nodes, o.Periods, o.Period, o.Faults, o.Dishonest, o.Loss)
 	if o.Clutter {
 		out += " --clutter"
-	}
-	if o.Scale > 1 {
-		out += fmt.Sprintf(" --scale %d", o.Scale)
-	}
-	if o.Public {
-		out += " --public"
-	}
-	if o.Bandwidth > 0 {
-		out += fmt.Sprintf(" --bandwidth %d", o.Bandwidth)
 	}
 	if o.Split > 0 {
 		out += " --split " + o.Split.String()

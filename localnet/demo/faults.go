@@ -153,12 +153,17 @@ func (d *demo) printProof(ctx context.Context, step int, fault market.Fault) err
 	if err != nil {
 		return err
 	}
-	report, ok := d.view.Report(fault.Period)
+	// The report may be closed by now: its root is in its history.
+	history, err := d.past(ctx, market.ReportAddress(fault.Period))
+	if err != nil {
+		return err
+	}
+	_, final, ok := invariants.Find(history, func(e *bindings.ReportFinalised) bool { return e.Period == fault.Period })
 	if !d.expect.that(ok, "the report of the fault can be read") {
 		return nil
 	}
 	root := proofRoot(o.raw[:], o.path, o.proof)
-	d.expect.that(root == report.Root, "the false H100's leaf leads to the report's root")
+	d.expect.that(root == final.Root, "the false H100's leaf leads to the report's root")
 	lines := []string{
 		fmt.Sprintf("proof   leaf  node %s period %d · checks %d of %d · flags %v · measured %d · 10⁹ operations/s, %d MB/s", short(o.leaf.Node),
 			o.leaf.Period, o.leaf.ChecksPassed, o.leaf.ChecksTotal, o.leaf.Flags, o.leaf.Operations, o.leaf.Bandwidth),

@@ -57,7 +57,10 @@ test_go() {
   # agent/runtime starts a hundred containers, which takes ten minutes with the race detector on two busy cores.
   RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" "${race[@]}" -timeout 30m -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
   step "Go tests: the node of a Kubernetes cluster, a module of its own"
-  in_dir integrations/kubernetes go test "${race[@]}" -timeout 20m -vet=off -ldflags=-w ./...
+  # Kubernetes' packages with the race detector take minutes to compile: only make test-all has it.
+  local detector=()
+  [ -z "$all" ] || detector=(-race)
+  in_dir integrations/kubernetes go test "${detector[@]}" -timeout 20m -vet=off -ldflags=-w ./...
 }
 
 # Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change

@@ -477,6 +477,8 @@ func TestDeployAndAudit(t *testing.T) {
 	me.fails(cli.ExitUsage, `"6" is not a number of stars`, "rate", lease.Address.String(), "6")
 	me.ok(nil, "rate", lease.Address.String()[:5], "5")
 	me.fails(cli.ExitRefused, "the rating must be from 1 to 5, once", "rate", lease.Address.String(), "4")
+	over := w.Lease(lease.Address, func(l market.Lease) bool { return l.EndedAt > 0 })
+	w.Until(over.AddressFreeAt(&params))
 	me.ok(nil, "close", lease.Address.String())
 	checkAudit(t, me, lease.Address, "order award start paid end paid rated close sum")
 	checkWhy(t, me, lease.Address, service.WhyJobDone)

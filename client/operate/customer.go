@@ -110,9 +110,14 @@ func (d *Desk) CloseLease(ctx context.Context, l *market.Lease, n *market.Node) 
 	if err != nil {
 		return Action{}, err
 	}
-	if err := l.CanClose(d.Key, n, &d.Market.Params, now); market.Is(err, market.CodeUnsettled) {
+	err = l.CanClose(d.Key, n, &d.Market.Params, now)
+	switch free := l.AddressFreeAt(&d.Market.Params); {
+	case market.Is(err, market.CodeUnsettled):
 		return Action{}, service.Refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
 			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", service.When(l.ClaimableSince()+int64(l.SettleSecs))))
+	case market.Is(err, market.CodeTooEarly) && now < free:
+		return Action{}, service.Refused(fmt.Sprintf("lease %s closes when the period of its last second is over", l.Address),
+			fmt.Sprintf("wait until %s UTC", service.When(free)))
 	}
 	closing := ix.LeaseCloseArgs{Authority: d.Key, Lease: *l, Emission: d.Market.Params.EmissionBps > 0}
 	switch _, err := d.Client.Account(ctx, market.KeeperAddress(l.Lease.Keeper), d.Client.Commitment()); {

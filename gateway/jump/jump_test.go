@@ -55,7 +55,7 @@ func newEntry(ctx context.Context, key ssh.Signer) *grants.Entry {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{t: t, mine: newSigner(t), others: newSigner(t), room: limit.NewRoom(limit.Options{Most: 20, MostOfOne: 20, PerSecond: 1e6, Burst: 1e6})}
+	b := &bed{t: t, mine: newSigner(t), others: newSigner(t), room: limit.NewRoom(limit.Options{Most: 40, MostOfOne: 20, PerSecond: 1e6, Burst: 1e6})}
 	lasts, end := context.WithCancel(t.Context())
 	b.end, b.entry = end, newEntry(lasts, b.mine)
 	leases := map[string]*grants.Entry{"ssh-mine": b.entry, "ssh-other": newEntry(t.Context(), b.others)}

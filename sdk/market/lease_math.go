@@ -153,6 +153,13 @@ func (l *Lease) CanEndByAnyone(n *Node, now int64) error {
 	return nil
 }
 
+// AddressFreeAt is when the period ends in which the lease was last at work. Reports speak of addresses: until then its own is not
+// used again.
+func (l *Lease) AddressFreeAt(p *Params) int64 {
+	secs := int64(max(p.PeriodSecs, 1))
+	return satAdd((l.occupied()-1)/secs*secs, secs)
+}
+
 // CanClose says whether lease_close succeeds at now for this authority; n is the lease's node.
 func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int64) error {
 	if l.State() != LeaseEnded {
@@ -161,7 +168,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 	if l.PendingFaults > 0 || n.Holds(l, now) {
 		return bindings.ErrorCodeFaultPending
 	}
-	occupied := l.occupied()
+	free := l.AddressFreeAt(p)
 	if cut := n.CutsAt(l); cut != l.EndedAt { // lease_close does that first
 		was := *l
 		was.EndedAt, l = cut, &was
@@ -177,12 +184,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 	if err != nil {
 		return err
 	}
-	// Reports speak of addresses: this one is not used again in a period in which it was at work.
-	work, err := PeriodOf(occupied-1, p.PeriodSecs)
-	if err != nil {
-		return err
-	}
-	if now < int64(work+1)*int64(p.PeriodSecs) {
+	if now < free {
 		return bindings.ErrorCodeTooEarly
 	}
 	reported := l.LastReportPeriod >= last && l.ReportWindow == windowFull

@@ -179,7 +179,7 @@ func onPage(t *testing.T) map[string]bool {
 	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(list[1], -1) {
 		out[m[1]] = true
 	}
-	require.Equal(t, filled(t, request), out, "the form fills in what it says that it has")
+	require.Equal(t, filled(t, source, request), out, "the form fills in what it says that it has")
 	for name, p := range propertiesOf(t, "OrderRequest") {
 		switch {
 		case out[name]:
@@ -196,18 +196,28 @@ func onPage(t *testing.T) map[string]bool {
 
 // orderForm is the source of the page's form, and of its function that makes an order of it.
 func orderForm(t *testing.T) (source, request string) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "web", "static", "views", "order.js"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "web", "static", "views", "request.js"))
 	require.NoError(t, err)
-	_, request, found := strings.Cut(string(raw), "\nfunction request(f, t, rest) {\n")
+	_, request, found := strings.Cut(string(raw), "\nexport function request(f, t, rest) {\n")
 	require.True(t, found)
 	request, _, found = strings.Cut(request, "\n}\n")
 	require.True(t, found)
 	return string(raw), request
 }
 
-// filled are the fields that statements of that function fill in.
-func filled(t *testing.T, statements string) map[string]bool {
+// filled are the fields that statements of that function fill in, also those of the tables of controls that they name.
+func filled(t *testing.T, source, statements string) map[string]bool {
 	out := map[string]bool{}
+	for _, table := range []string{"optional", "ofImages", "ticks"} {
+		if !regexp.MustCompile(`\b` + table + `\b`).MatchString(statements) {
+			continue
+		}
+		pairs := regexp.MustCompile(`\nconst ` + table + ` = \[(.*)\];\n`).FindStringSubmatch(source)
+		require.NotNil(t, pairs, table)
+		for _, m := range regexp.MustCompile(`\['\w+', '(\w+)'\]`).FindAllStringSubmatch(pairs[1], -1) {
+			out[m[1]] = true
+		}
+	}
 	for _, m := range regexp.MustCompile(`\br\.(\w+) = `).FindAllStringSubmatch(statements, -1) {
 		out[m[1]] = true
 	}
@@ -222,12 +232,15 @@ func filled(t *testing.T, statements string) map[string]bool {
 
 // The server refuses a field that an order of a template does not have.
 func TestThePageOrdersATemplateWithItsFieldsAlone(t *testing.T) {
-	_, request := orderForm(t)
+	source, request := orderForm(t)
 	before, _, found := strings.Cut(request, "\n  if (t) {\n")
 	require.True(t, found)
+	const others = " : [...optional, ...ofImages]" // what an order without a template takes
+	require.Contains(t, before, others)
+	before = strings.Replace(before, others, "", 1)
 	takes := propertiesOf(t, "TemplateOrder")
 	require.NotEmpty(t, takes)
-	for name := range filled(t, before) {
+	for name := range filled(t, source, before) {
 		require.Contains(t, takes, name)
 	}
 }

@@ -34,7 +34,7 @@ type TemplateOrder struct {
 	Volume         string            `json:"volume,omitempty" maxLength:"256" doc:"Another volume, NAME:SIZE:PATH"`
 	AllowSimulated bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 	Inspect        string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, as for other orders"`
-	Attest         string            `json:"attest,omitempty" maxLength:"262144" doc:"A policy that each machine must satisfy before it gets the job, as for other orders"`
+	Attest         string            `json:"attest,omitempty" maxLength:"196608" doc:"A policy that each machine must satisfy before it gets the job, as for other orders"`
 	Migrate        bool              `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job, as for other orders"`
 	UntilStopped   bool              `json:"untilStopped,omitempty" doc:"Extend the lease until it is stopped or the budget is used up, as for other orders"`
 	Budget         string            `json:"budget,omitempty" maxLength:"24" doc:"The most USDC that the order and its extensions may cost, with untilStopped"`

@@ -58,6 +58,15 @@ func (s shell) run(ctx context.Context, args ...string) result {
 	return result{code, out.String(), err.String()}
 }
 
+// closes closes a lease that is over, as soon as the period of its last second is.
+func (s shell) closes(w *testmarket.Testbed, lease solana.PublicKey) {
+	s.t.Helper()
+	over := w.Lease(lease, func(l market.Lease) bool { return l.EndedAt > 0 })
+	mk, _ := w.View.Market()
+	w.Until(over.AddressFreeAt(&mk.Params))
+	s.ok(nil, "close", lease.String())
+}
+
 // ok runs a command that must succeed, as JSON, and decodes its document.
 func (s shell) ok(into any, args ...string) {
 	s.t.Helper()
@@ -477,9 +486,7 @@ func TestDeployAndAudit(t *testing.T) {
 	me.fails(cli.ExitUsage, `"6" is not a number of stars`, "rate", lease.Address.String(), "6")
 	me.ok(nil, "rate", lease.Address.String()[:5], "5")
 	me.fails(cli.ExitRefused, "the rating must be from 1 to 5, once", "rate", lease.Address.String(), "4")
-	over := w.Lease(lease.Address, func(l market.Lease) bool { return l.EndedAt > 0 })
-	w.Until(over.AddressFreeAt(&params))
-	me.ok(nil, "close", lease.Address.String())
+	me.closes(w, lease.Address)
 	checkAudit(t, me, lease.Address, "order award start paid end paid rated close sum")
 	checkWhy(t, me, lease.Address, service.WhyJobDone)
 	var why struct{ ExitCode *int }
@@ -511,7 +518,7 @@ func TestDeployAndAudit(t *testing.T) {
 	require.Equal(t, cli.ExitDone, r.code, r.err)
 	require.Contains(t, r.out, "are free again")
 	me.fails(cli.ExitRefused, "is over already (by customer)", "stop", lease.Address.String())
-	me.ok(nil, "close", lease.Address.String())
+	me.closes(w, lease.Address)
 	checkAudit(t, me, lease.Address, "order award start extend end paid close sum")
 	checkWhy(t, me, lease.Address, service.WhyStopped)
 	var c struct{ Reserved string }

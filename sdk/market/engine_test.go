@@ -95,6 +95,7 @@ func TestLifeOfALease(t *testing.T) {
 	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), &node, &mk.Params, lease.EndedAt), market.CodeTooEarly)
 	instruction, err = ix.LeaseRate(ix.LeaseRateArgs{Lease: lease, Stars: 5})
 	w.Do("lease_rate", sign(customer), instruction, err)
+	w.Until(lease.AddressFreeAt(&mk.Params))
 	require.NoError(t, lease.CanClose(customer.PublicKey(), &node, &mk.Params, w.Now()))
 	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
 	w.Do("lease_close", sign(customer), instruction, err)

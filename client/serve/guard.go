@@ -33,11 +33,17 @@ type guard struct {
 	openai http.Handler // answers /openai/v1, with tokens and limits of its own; nil for none
 }
 
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// harmless sets the headers of every answer: no browser takes it for a page, or keeps it.
+func harmless(w http.ResponseWriter) http.Header {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	return h
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := harmless(w)
 	if g.openai != nil && inference.Serves(r.URL.Path) {
 		if p := g.foreign(r); p != nil {
 			p.write(w)

@@ -5,8 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +15,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"github.com/gantry-market/gantry/internal/addrgroup"
 )
 
 // What a visitor of a public server may ask: so many requests a second, and so many at once. What reads histories counts for
@@ -86,7 +88,7 @@ func (r *takenDown) Write(b []byte) (int, error) { return r.body.Write(b) }
 
 // everyone lets anybody read, without a token: each so often, and all of them the same answers for a short time.
 func (s *Server) everyone(hosts []string, next http.Handler) http.Handler {
-	visitors, _ := lru.New[string, *rate.Limiter](maxVisitors) // its only error is of a size that is none
+	visitors, _ := lru.New[netip.Prefix, *rate.Limiter](maxVisitors) // its only error is of a size that is none
 	answers, _ := lru.New[string, sharedAnswer](maxAnswers)
 	p := &publicHandler{guard: &guard{hosts: hosts}, next: next, visitors: visitors, answers: answers, files: map[string]bool{}}
 	for _, f := range s.o.Page {
@@ -101,16 +103,13 @@ type publicHandler struct {
 	next     http.Handler
 	files    map[string]bool // the page's, which say for themselves how they are kept
 	mu       sync.Mutex
-	visitors *lru.Cache[string, *rate.Limiter]
+	visitors *lru.Cache[netip.Prefix, *rate.Limiter]
 	answers  *lru.Cache[string, sharedAnswer]
 	flight   singleflight.Group
 }
 
 func (p *publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Cache-Control", "no-store")
+	h := harmless(w)
 	switch {
 	case !p.guard.called(r.Host):
 		problem(http.StatusMisdirectedRequest, fmt.Sprintf("the request is for the host %q, which this server is not", r.Host), "name the host with --host").write(w)
@@ -127,19 +126,17 @@ func (p *publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// visitor is whose request it is: of a proxy on this machine, the address that the proxy names last.
-func visitor(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+// visitor is whose request it is, by the group of the address: of a proxy on this machine, of the one that the proxy names last.
+func visitor(r *http.Request) netip.Prefix {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // what is no address is counted together
+	ip := from.Addr()
+	if ip.IsLoopback() {
 		all := strings.Split(r.Header.Get("X-Forwarded-For"), ",")
-		if named := net.ParseIP(strings.TrimSpace(all[len(all)-1])); named != nil {
-			host = named.String()
+		if named, err := netip.ParseAddr(strings.TrimSpace(all[len(all)-1])); err == nil {
+			ip = named
 		}
 	}
-	return host
+	return addrgroup.Of(ip)
 }
 
 // admits says whether a visitor may ask now.

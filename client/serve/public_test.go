@@ -3,6 +3,7 @@ package serve
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -91,4 +92,20 @@ func TestPublicIsRateLimited(t *testing.T) {
 	require.Equal(t, http.StatusOK, get("192.0.2.2:5", ""))
 	require.Equal(t, http.StatusOK, get("127.0.0.1:5", "192.0.2.1, 192.0.2.3"))
 	require.Equal(t, http.StatusTooManyRequests, get("127.0.0.1:5", "192.0.2.1"))
+}
+
+// A visitor with many addresses of one network is one visitor, and a proxy on this machine names others.
+func TestPublicCountsVisitorsByTheirGroup(t *testing.T) {
+	from := func(remote, forwarded string) netip.Prefix {
+		r := httptest.NewRequest(http.MethodGet, "/v1/offers", nil)
+		r.RemoteAddr = remote
+		r.Header.Set("X-Forwarded-For", forwarded)
+		return visitor(r)
+	}
+	one := from("[2001:db8:1:2:3::1]:5000", "")
+	require.Equal(t, one, from("[2001:db8:1:2:4::9]:6000", ""), "another address of the same home")
+	require.NotEqual(t, one, from("[2001:db8:2::1]:5000", ""))
+	require.NotEqual(t, from("192.0.2.1:1", ""), from("192.0.2.2:1", ""))
+	require.Equal(t, from("192.0.2.1:1", ""), from("127.0.0.1:1", "198.51.100.7, 192.0.2.1"), "the proxy names the last one itself")
+	require.Equal(t, from("192.0.2.1:1", ""), from("192.0.2.1:1", "198.51.100.7"), "whoever is no proxy of this machine names nobody")
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
-
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/service"
 )
@@ -49,7 +47,7 @@ func (a *Asked) Request() (*Request, error) {
 		return nil, err
 	}
 	for _, text := range a.Keepers {
-		key, err := keyOf(text, "keeper")
+		key, err := service.Address(text, "keeper")
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +83,7 @@ func (a *Asked) expected(e *Expected) error {
 		if f.text == "" {
 			continue
 		}
-		key, err := keyOf(f.text, "node")
+		key, err := service.Address(f.text, "node")
 		if err != nil {
 			return err
 		}
@@ -110,12 +108,4 @@ func (a *Asked) at(created int64) (at time.Time, err error) {
 		}
 	}
 	return at, err
-}
-
-func keyOf(text, what string) (solana.PublicKey, error) {
-	key, err := solana.PublicKeyFromBase58(text)
-	if err != nil {
-		return key, service.Usage(fmt.Sprintf("%q is not the address of a %s", text, what), "copy it in full from the command that listed it")
-	}
-	return key, nil
 }

@@ -82,10 +82,8 @@ func ParseStatement(keeper, statement, signature string) (s Statement, err error
 	if s.Signature, err = solana.SignatureFromBase58(signature); err != nil {
 		return s, service.Usage("--signature is not a base58 signature", "")
 	}
-	if s.Keeper, err = solana.PublicKeyFromBase58(keeper); err != nil {
-		return s, service.Usage(fmt.Sprintf("%q is not the address of a keeper's wallet", keeper), "copy it in full from the command that listed it")
-	}
-	return s, nil
+	s.Keeper, err = service.Address(keeper, "keeper's wallet")
+	return s, err
 }
 
 // Appeal brings a keeper's signed statement that contradicts a fault.

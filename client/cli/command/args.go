@@ -27,15 +27,6 @@ func (s *Session) Args(names ...string) ([]string, error) {
 	return nil, service.Usage(names[len(got)]+" is missing", "write: "+form)
 }
 
-// Address reads a base58 address.
-func Address(text, what string) (solana.PublicKey, error) {
-	key, err := solana.PublicKeyFromBase58(text)
-	if err != nil {
-		return key, service.Usage(fmt.Sprintf("%q is not the address of a %s", text, what), "copy it in full from the command that listed it")
-	}
-	return key, nil
-}
-
 // Addresses are those of accounts.
 func Addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {
 	out := make([]solana.PublicKey, len(all))
@@ -83,7 +74,7 @@ func (s *Session) WalletArg() (solana.PublicKey, error) {
 // WalletOr is the wallet that text names, or one's own without a text; what it is of is said when it is not an address.
 func (s *Session) WalletOr(text, what string) (solana.PublicKey, error) {
 	if text != "" {
-		return Address(text, what)
+		return service.Address(text, what)
 	}
 	key, err := s.Wallet()
 	if err != nil {

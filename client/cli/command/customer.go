@@ -3,6 +3,8 @@ package command
 import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // Flags with which a session key acts in place of the customer's wallet.
@@ -30,7 +32,7 @@ func (s *Session) Customer() (solana.PublicKey, error) {
 	}
 	var named solana.PublicKey
 	if text := s.CLI.String(FlagCustomer); text != "" {
-		if named, err = Address(text, "wallet"); err != nil {
+		if named, err = service.Address(text, "wallet"); err != nil {
 			return named, err
 		}
 	}

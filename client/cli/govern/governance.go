@@ -8,7 +8,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
-	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/governance"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
@@ -94,7 +93,7 @@ func (s *session) authoritySet() error {
 	return s.decide(func(d governance.Desk, args []string) (a operate.Action, err error) {
 		var next solana.PublicKey
 		if args[0] != "none" {
-			if next, err = command.Address(args[0], "wallet"); err != nil {
+			if next, err = service.Address(args[0], "wallet"); err != nil {
 				return a, err
 			}
 		}

@@ -14,7 +14,7 @@ func (s *session) served() (solana.PublicKey, error) {
 	var named solana.PublicKey
 	if text := s.CLI.String(command.FlagCustomer); text != "" {
 		var err error
-		if named, err = command.Address(text, "wallet"); err != nil {
+		if named, err = service.Address(text, "wallet"); err != nil {
 			return named, err
 		}
 	}

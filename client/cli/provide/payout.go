@@ -34,7 +34,7 @@ func (s *session) payouts() error {
 	var of solana.PublicKey
 	if text := s.CLI.String("wallet"); text != "" {
 		var err error
-		if of, err = command.Address(text, "wallet"); err != nil {
+		if of, err = service.Address(text, "wallet"); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (s *session) payoutsClaim() error {
 	}
 	of := key.PublicKey()
 	if text := s.CLI.String("wallet"); text != "" {
-		if of, err = command.Address(text, "wallet"); err != nil {
+		if of, err = service.Address(text, "wallet"); err != nil {
 			return err
 		}
 	}

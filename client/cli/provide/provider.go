@@ -97,7 +97,7 @@ func (s *session) providerPayout() error {
 	if err != nil {
 		return err
 	}
-	to, err := command.Address(args[0], "token account")
+	to, err := service.Address(args[0], "token account")
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/buy"
@@ -53,7 +55,7 @@ func (s *session) why() error {
 		if out.ExitCode, err = buy.ExitCode(f, key); err != nil {
 			return err
 		}
-		if out.Attestation, err = buy.AttestationOf(f, key); err != nil {
+		if out.Attestation, err = buy.AttestationOf(f, solana.PublicKey{}, key); err != nil {
 			return err
 		}
 	}

@@ -108,7 +108,7 @@ func (s *session) sessionList() error {
 		customer = wallet.PublicKey()
 	case 1:
 		var err error
-		if customer, err = command.Address(args[0], "wallet"); err != nil {
+		if customer, err = service.Address(args[0], "wallet"); err != nil {
 			return err
 		}
 	default:

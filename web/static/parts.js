@@ -55,7 +55,7 @@ const copied = (button) => {
   setTimeout(() => button.replaceChildren(...before), 1500);
 };
 
-export function copyButton(text, name) {
+function copyButton(text, name) {
   const b = el('button', { type: 'button', class: 'icon-btn', 'aria-label': `Copy ${name}`, title: `Copy ${name}`, on: { click: async () => {
     try {
       await navigator.clipboard.writeText(text);

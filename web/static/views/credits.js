@@ -28,7 +28,7 @@ export async function credits({ root, signal, every }) {
   const failure = el('div');
   const pay = el('div');
   const bought = el('div');
-  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Add credits'), el('p', {}, 'A deposit is signed by the wallet itself: this server has no key for it. With a wallet in this browser, use ', el('a', { class: 'link', href: '#/wallet' }, 'Wallet'), '.'))), failure, el('div', { class: 'gap' }, pay, bought, transfer(ways)));
+  root.append(el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, 'Add credits'), el('p', {}, 'The wallet signs a deposit: this server has no key for it. If you have a wallet in this browser, use ', el('a', { class: 'link', href: '#/wallet' }, 'Wallet'), '.'))), failure, el('div', { class: 'gap' }, pay, bought, transfer(ways)));
   const fails = (err) => {
     if (!signal.aborted) failure.replaceChildren(problem(err, 'Not done'));
   };

@@ -13,7 +13,7 @@ import { mayOrder } from './wallet.js';
 
 const hidden = (name, value) => el('input', { type: 'hidden', name, value });
 
-// sums are the amounts of an order: what is reserved, what is likely, and what is left.
+// sums are an order’s amounts: reserved, likely cost, and the balance after it.
 function sums(r, m, account, best) {
   const held = most(r, m);
   const likely = best ? most(r, m, best.pricePerGpuHour) : null;

@@ -32,7 +32,7 @@ export async function newendpoint({ root, query, signal }) {
   const templates = all.templates.filter((x) => x.openai && x.health);
   root.append(el('h1', { tabindex: -1 }, 'New endpoint'));
   if (templates.length === 0) {
-    root.append(el('p', { class: 't2' }, 'This server has no template of a model server.'));
+    root.append(el('p', { class: 't2' }, 'This server has no template for serving a model.'));
     return;
   }
   const t = templates.find((x) => x.name === query.get('template')) ?? templates[0];

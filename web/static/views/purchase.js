@@ -4,6 +4,7 @@ import { describe, el, fill } from '../dom.js';
 import { inCard } from '../parts.js';
 import { exact, nb, problem, span } from '../show.js';
 import { over, pending } from './pending.js';
+import { machines } from './request.js';
 
 // again are the statuses after which the same request may succeed, and the purchase may be on the chain.
 const again = [0, 401, 500, 502, 503, 504];
@@ -17,9 +18,9 @@ export async function purchase({ root, argument, signal }) {
     return;
   }
   const r = p.request;
-  const what = describe(['Machines', Math.max(r.nodes ?? 1, r.redundancy ?? 1) > 1 && Math.max(r.nodes ?? 1, r.redundancy ?? 1)], ['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Max price', `${exact(r.maxPricePerGpuHour)}${nb}/h`], ['Name', el('code', {}, `http/${p.key}`)]);
+  const what = describe(['Machines', machines(r) > 1 && machines(r)], ['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Max price', `${exact(r.maxPricePerGpuHour)}${nb}/h`], ['Name', el('code', {}, `http/${p.key}`)]);
   const go = async () => {
-    fill(body, el('div', { class: 'lease' }, inCard({ name: 'Under way' }, el('p', { role: 'status', class: 't2' }, 'Ordering, and waiting until the machine has started. A reload goes on with this purchase and buys nothing twice.'),
+    fill(body, el('div', { class: 'lease' }, inCard({ name: 'Under way' }, el('p', { role: 'status', class: 't2' }, 'Ordering, and waiting until the machine starts. If you reload the page, this purchase continues, and nothing is bought twice.'),
       el('ol', { class: 'stepper mt' }, ['Reserve and order', 'A keeper awards it to the best machine', 'The machine brings up the job'].map((text, i) => el('li', { class: i === 0 ? 'now' : 'todo-s' }, el('span', { class: 'm' }), el('span', {}, text))), el('li', { class: 'todo-s' }, el('span', { class: 'm' }), el('span', {}, 'Running: billing begins')))), el('aside', { class: 'stack-16', 'aria-label': 'What is bought' }, inCard({ name: 'What is bought', level: 'h3' }, what))));
     try {
       for (;;) {
@@ -37,7 +38,7 @@ export async function purchase({ root, argument, signal }) {
         retry && el('button', { type: 'button', class: 'btn act', on: { click: go } }, 'Try again'),
         retry && el('button', { type: 'button', class: 'btn', on: { click: forget } }, 'Forget it here'),
         !retry && el('a', { class: 'btn', href: p.path === '/v1/clusters' ? '#/newcluster' : `#/deploy?${new URLSearchParams({ gpu: r.gpu, price: r.maxPricePerGpuHour, simulated: r.allowSimulated ? '1' : '' })}` }, 'Change it')),
-      retry && el('p', { class: 't3 small' }, 'An order that is sent stays on the chain, and may become a lease. ', el('code', {}, 'gantry resume'), ' goes on with it too.'));
+      retry && el('p', { class: 't3 small' }, 'An order that is sent stays on the chain, and may become a lease. ', el('code', {}, 'gantry resume'), ' continues it too.'));
     }
   };
   const forget = () => {

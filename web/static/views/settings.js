@@ -55,7 +55,7 @@ const advanced = (t, { local, wantsSimulated, rest }) => el('details', { class: 
       field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
     ],
     field('Budget, USDC', text('budget', { inputmode: 'decimal', maxlength: 24 }), 'The most that order and extensions may cost. Empty: what is free in the credits and left of the session key’s cap.'),
-    field('Inspect the machine', choice('inspect', [['', 'no'], ['auto', 'one lease in eight'], ['always', 'yes']]), 'Measures it once at a random second of the lease, beside the job, from which that takes a little memory and a few seconds. The lease of a machine that does not pass is ended.'),
+    field('Inspect the machine', choice('inspect', [['', 'no'], ['auto', 'one lease in eight'], ['always', 'yes']]), 'Measures the machine once at a random second of the lease, while the job runs. The job is slower for a few seconds. If the machine does not pass, the lease is ended.'),
     field('Extend until it is stopped', ticked('until', false), 'The server pays for as much time again shortly before the end, up to the budget.'),
     field('Move when the machine fails', ticked('migrate', false), 'Another machine begins the job anew for the time that is left, at no higher price.'),
     !t && field('The lease ends with the job', ticked('completion', true), 'Else the machine is kept until the time is over or the lease is stopped.'),

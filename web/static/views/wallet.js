@@ -35,7 +35,7 @@ export async function wallet({ root, signal, every }) {
         ['Reserved', usdc(status.account.reserved)], ['Left of the session key’s cap', usdc(s.left)]),
       !mayOrder(status) && el('p', {}, 'The server cannot order yet: it needs credits and a session key with a cap. Both come with one signature, below.'),
       inCard({ name: 'Keys' }, describe(['Wallet', address(funds.wallet, 'wallet')], ['USDC is the token', address(funds.mint, 'token')], ['The server’s session key', address(s.key, 'session key')],
-        ['It may reserve', s.expires ? [`${usdc(s.cap)} in all, of which ${usdc(s.spent)} are used, until `, when(s.expires)] : 'nothing yet'], ['It has for fees and rent', funds.sessionSol])));
+        ['It may reserve', s.expires ? [`at most ${usdc(s.cap)}, of which ${usdc(s.spent)} are used, until `, when(s.expires)] : 'nothing yet'], ['It has for fees and rent', funds.sessionSol])));
   };
   await load();
 

@@ -203,7 +203,7 @@ pub fn a_broken_guarantee_hides_what_it_earned() -> Row {
 
 /// What a provider and its own customer have that do not keep a guarantee, and have so many leases of so many seconds open
 /// when it is resolved.
-fn broken_beside(shams: u64, secs: u32) -> i128 {
+fn broken_with(shams: u64, secs: u32) -> i128 {
     let mut w = Testbed::quick();
     let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(20_000_000_000));
     let machine = w.machine(&provider, 2);
@@ -257,7 +257,7 @@ pub fn sham_leases_keep_a_guarantee_from_its_resolution() -> Row {
                  transaction has accounts",
         instead: "one lease of as many seconds",
         before: "0, and the victim got 0 of 0.2: its lease was closed before the guarantee could be resolved",
-        profit: Usd(broken_beside(70, 9) - broken_beside(1, 630)),
+        profit: Usd(broken_with(70, 9) - broken_with(1, 630)),
         assumption: "",
     }
 }

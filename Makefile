@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint outdated advisories nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint outdated advisories nat hostile-network hostile-container hostile hostile-long bench scale bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -84,6 +84,9 @@ clients: ## generate the Python and TypeScript clients from the OpenAPI document
 
 api-probe: ## Schemathesis against a running gantry serve (URL=http://127.0.0.1:8484 TOKEN_FILE=token)
 	@scripts/clients.sh probe $(or $(URL),http://127.0.0.1:8484) $(or $(TOKEN_FILE),token)
+
+scale: ## benchmarks of markets of a million machines: minutes and gigabytes (PART=match or report for one)
+	@scripts/scale.sh
 
 bench-lease: ## leases as containers beside OpenSSH and iperf3; writes docs/reports/leases.md (Linux, root)
 	@scripts/bench-lease.sh $(BENCH_LEASE)

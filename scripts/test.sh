@@ -76,7 +76,7 @@ scenarios() {
 agave='^(TestALeaseMovesWhenItsMachineFails|TestAWrongMeasurementIsProven|TestSealedOrders|TestAgainstALocalNetwork)$'
 
 test_e2e() {
-  "$root/scripts/toolchain.sh" sandbox registry ssh promtool browser clients
+  "$root/scripts/toolchain.sh" tpm sandbox registry ssh promtool browser clients
   "$root/scripts/build.sh" surfnet go
   scenarios surfnet
   if [ -z "$(validator)" ]; then

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Runs the benchmarks of markets of 200,000 and of a million machines: minutes, and gigabytes of memory. PART names one: match or report.
+source "$(dirname "$0")/common.sh"
+"$root/scripts/toolchain.sh" go
+cd "$root"
+part=${PART:-all}
+case $part in all | match | report) ;; *) die "no part is called $part: there are match and report" ;; esac
+run() { # PART PACKAGE BENCHMARK TIME
+  [ "$part" = all ] || [ "$part" = "$1" ] || return 0
+  step "scale: $1"
+  GANTRY_SCALE=1 go test -run '^$' -bench "$3" -benchtime "$4" -timeout 60m "$2"
+}
+run match ./keeper/match '^BenchmarkMillion$' 1s
+run report ./keeper/report '^BenchmarkLarge$' 3x

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -77,14 +78,8 @@ func (c *customers) do(ctx context.Context, f func() error) error {
 	c.mu.Lock()
 	pause := time.Until(c.free)
 	c.mu.Unlock()
-	if pause > 0 {
-		t := time.NewTimer(pause)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := wait.For(ctx, pause); err != nil {
+		return err
 	}
 	began := time.Now()
 	err := f()

@@ -34,7 +34,7 @@ var ErrRefused = errors.New("it has not proved what the policy asks for")
 // Caller asks the machine of a lease once.
 type Caller func(ctx context.Context, req messages.AttestRequest) (messages.AttestAnswer, error)
 
-// Lease is a lease whose machine its customer has prove itself.
+// Lease is a lease whose machine must prove itself to the customer.
 type Lease struct {
 	// Address is the lease's, Node the node's account, Key the machine's key as it is on chain.
 	Address, Node, Key solana.PublicKey
@@ -65,9 +65,8 @@ type Proof struct {
 	Sealer *seal.Sealer `json:"-"`
 }
 
-// Ask has the machine of a lease prove itself, by a question of 32 random bytes that nobody has seen before, and judges
-// the answer here. A machine that is refused is no error: the summary says why. Error: that it could not be asked, or
-// that the policy cannot be used.
+// Ask sends the machine of a lease a fresh nonce, and verifies its answer. Where it refuses the machine, the summary says
+// why, and the error is nil. Error: the machine could not be asked, or the policy cannot be used.
 func (l *Lease) Ask(ctx context.Context, call Caller) (Proof, error) {
 	q := question{Lease: l, call: call, least: l.Tier}
 	if q.least == 0 {
@@ -221,27 +220,40 @@ func (q *question) below(v *verified) string {
 	return why
 }
 
+// Refused is the proof of a machine that is refused for a reason of the caller's, such as that it did not answer.
+func (l *Lease) Refused(why string) (Proof, error) { return l.verdict(why) }
+
+// verdict is a proof without its evidence: refused for a reason, passed with "".
+func (l *Lease) verdict(why string) (Proof, error) {
+	digest, err := l.Document.Policy.Digest()
+	if err != nil {
+		return Proof{}, err
+	}
+	state := service.AttestationPassed
+	if why != "" {
+		state = service.AttestationRefused
+	}
+	return Proof{Lease: l.Address.String(), Node: l.Node.String(), Summary: service.Attestation{
+		State: state, At: l.Now().Unix(), Why: why, Policy: printable.Text(l.Document.Policy.Name), PolicyHash: fmt.Sprintf("%x", digest),
+		Verified: []string{}, Failed: []string{}, NotCovered: []string{},
+	}}, nil
+}
+
 // proof is what is known at the end. Errors that are no refusals of the machine are returned.
 func (q *question) proof(v *verified, err error) (Proof, error) {
 	var refused *refusedError
 	if err != nil && !errors.As(err, &refused) {
 		return Proof{}, err
 	}
-	digest, err := q.Document.Policy.Digest()
-	if err != nil {
-		return Proof{}, err
-	}
-	p := Proof{Lease: q.Address.String(), Node: q.Node.String(), Summary: service.Attestation{
-		State: service.AttestationPassed, At: q.Now().Unix(), Policy: printable.Text(q.Document.Policy.Name), PolicyHash: fmt.Sprintf("%x", digest),
-		Verified: []string{}, Failed: []string{}, NotCovered: []string{},
-	}}
-	s := &p.Summary
+	why := ""
 	if refused != nil {
-		s.State, s.Why = service.AttestationRefused, refused.why
+		why = refused.why
 	}
-	if v == nil {
-		return p, nil
+	p, err := q.verdict(why)
+	if err != nil || v == nil {
+		return p, err
 	}
+	s := &p.Summary
 	hash, err := policy.EvidenceHash(v.sealed)
 	if err == nil {
 		p.Bundle, err = v.sealed.Encode()

@@ -16,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
-// MaxDocument is the largest document, bytes.
-const MaxDocument = 256 << 10
+// MaxDocument is the largest document, bytes: what an order over HTTP has room for, whose fields say so too.
+const MaxDocument = 192 << 10
 
 // Document is a policy, and the certificates and lists that it needs: complete in itself, so that an order can carry it. In
 // JSON it is {"policy": …, "collateral": {"KEY": "BASE64"}}, or the policy alone.

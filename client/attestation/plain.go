@@ -1,6 +1,9 @@
 package attestation
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/nvgpu"
@@ -82,15 +85,9 @@ func limits(e *Evidence) []string {
 // summarise fills in the sentences of a verdict.
 func summarise(s *service.Attestation, e *Evidence) {
 	add := func(list *[]string, text string) {
-		if text == "" {
-			return
+		if text != "" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
 		}
-		for _, have := range *list {
-			if have == text {
-				return
-			}
-		}
-		*list = append(*list, text)
 	}
 	for _, c := range e.Checks {
 		w, ok := said[[2]string{kindOf(c.Evidence), c.Check}]
@@ -122,7 +119,7 @@ func failing(c Check) string {
 
 // kindOf is the kind of a piece of evidence, without the number of its GPU.
 func kindOf(name string) string {
-	if gpu := attest.KindNVGPU.String(); len(name) > len(gpu) && name[:len(gpu)] == gpu {
+	if gpu := attest.KindNVGPU.String(); strings.HasPrefix(name, gpu) {
 		return gpu
 	}
 	return name

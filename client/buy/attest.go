@@ -22,7 +22,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
-// attestProtocol has time for a slow TPM, and for the turns of other customers.
+// attestProtocol allows time for a slow TPM, and for other customers whose turn comes first.
 var attestProtocol = p2p.Protocol{ID: messages.LeaseAttest, MaxRequest: 16 << 10, MaxResponse: messages.MaxMessage, Timeout: time.Minute}
 
 const (
@@ -70,8 +70,8 @@ func LeaseAt(v *view.View, customer solana.PublicKey, text string) (l market.Lea
 	return l, usage(fmt.Sprintf("%d of your leases are named %s, or are on such a machine", found, text), "write the address of the lease; see: gantry leases")
 }
 
-// Attest has the machine of a lease prove itself to the customer, what reaches tier at least; 0 for the highest that the
-// policy can give. A machine that is refused is no error.
+// Attest asks the machine of a lease to prove that it reaches a tier; 0 is the highest that the policy can give. Where the
+// machine is refused, the proof says so, and the error is nil.
 func (r *Remote) Attest(ctx context.Context, c *chain.Client, now func() time.Time, l market.Lease, d attestation.Document, tier uint8) (attestation.Proof, error) {
 	return r.attest(ctx, c, l, attestation.Lease{Document: d, Tier: tier, Now: now})
 }
@@ -114,9 +114,10 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 	actx, cancel := context.WithTimeout(ctx, measureTime(&d.mk.Params))
 	defer cancel()
 	stop := d.b.waiting(Wait{For: WaitProof, Order: d.order})
-	proof, err := d.remote.attest(actx, d.b.client, l, attestation.Lease{
-		Document: policy, Job: d.p.Args.JobDigest, Now: func() time.Time { return d.b.service.Clock.Latest(ctx) },
-	})
+	asked := attestation.Lease{
+		Address: l.Address, Node: l.Node, Document: policy, Job: d.p.Args.JobDigest, Now: func() time.Time { return d.b.service.Clock.Latest(ctx) },
+	}
+	proof, err := d.remote.attest(actx, d.b.client, l, asked)
 	stop()
 	switch {
 	case ctx.Err() != nil:
@@ -124,13 +125,8 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 	case err != nil && l.State() != market.LeaseAwarded: // it may run its job: that this line is broken says nothing of it
 		return network(fmt.Sprintf("the machine of lease %s could not be asked to prove itself, and nothing was sent to it: %v", l.Address, err), "try again: gantry resume "+d.order.String(), err)
 	case err != nil:
-		digest, derr := policy.Policy.Digest()
-		if derr != nil {
-			return derr
-		}
-		proof.Summary = service.Attestation{
-			State: service.AttestationRefused, At: d.b.service.Clock.Latest(ctx).Unix(), Why: "it did not answer: " + classify(err).Reason, Policy: policy.Policy.Name,
-			PolicyHash: fmt.Sprintf("%x", digest), Verified: []string{}, Failed: []string{}, NotCovered: []string{},
+		if proof, err = asked.Refused("it did not answer: " + classify(err).Reason); err != nil {
+			return err
 		}
 	}
 	if err := d.storeProof(l, &proof); err != nil {
@@ -187,9 +183,10 @@ func (d *deal) storeProof(l market.Lease, p *attestation.Proof) error {
 	return d.b.folder.SetAttestation(d.order, l.Address, raw, p.Bundle)
 }
 
-// AttestationOf is what the machine of a lease has proved, as a purchase of a folder knows it; nil for nothing.
-func AttestationOf(f *purchase.Folder, lease solana.PublicKey) (*service.Attestation, error) {
-	raw, err := f.Attestation(lease)
+// AttestationOf is what the machine of a lease has proved, as a purchase of a folder knows it; nil for nothing. The zero order
+// is one that is not known.
+func AttestationOf(f *purchase.Folder, order, lease solana.PublicKey) (*service.Attestation, error) {
+	raw, err := f.Attestation(order, lease)
 	if err != nil || raw == nil {
 		return nil, err
 	}

@@ -192,17 +192,14 @@ func (d *deal) unlessBad() error {
 	left := len(d.leases) - len(d.bad)
 	d.p.Bought = d.p.Bought && left > 0
 	d.jobs.Unlock()
-	switch {
-	case bad == nil:
+	if bad == nil {
 		return nil
-	case left > 0:
-		return &failure{
-			Code: service.CodeRefused, Reason: bad.Error(), Cause: bad,
-			Advice: fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", service.Plural(left, "other lease"), d.order),
-		}
 	}
-	return d.over(false, &failure{
-		Code: service.CodeRefused, Reason: bad.Error(), Cause: bad,
-		Advice: "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit " + d.leases[0].Address.String(),
-	})
+	f := &failure{Code: service.CodeRefused, Reason: bad.Error(), Cause: bad}
+	if left > 0 {
+		f.Advice = fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", service.Plural(left, "other lease"), d.order)
+		return f
+	}
+	f.Advice = "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit " + d.leases[0].Address.String()
+	return d.over(false, f)
 }

@@ -179,7 +179,7 @@ func (t *tools) why(ctx context.Context, in whyInput) (service.Why, error) {
 	}
 	w, err := t.o.Market.Why(ctx, id)
 	if t.o.Attestations != nil && w.Kind == "lease" {
-		w.Attestation = t.o.Attestations.Attestation(w.Address)
+		w.Attestation = t.o.Attestations.Attestation("", w.Address)
 	}
 	return w, err
 }

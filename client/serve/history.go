@@ -87,7 +87,7 @@ func (s *Server) why(ctx context.Context, in *whyInput) (*reply[service.Why], er
 		return nil, failed(err)
 	}
 	if s.o.Attestations != nil && w.Kind == "lease" {
-		w.Attestation = s.o.Attestations.Attestation(w.Address)
+		w.Attestation = s.o.Attestations.Attestation("", w.Address)
 	}
 	return &reply[service.Why]{w}, nil
 }

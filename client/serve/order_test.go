@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/attestation"
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 )
 
@@ -95,4 +99,14 @@ func TestOrdersEndWithTheServer(t *testing.T) {
 	requireStatus(t, failed(b.err), http.StatusServiceUnavailable)
 	_, err = s.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	requireStatus(t, err, http.StatusServiceUnavailable)
+}
+
+// A policy that a command takes fits into an order over HTTP.
+func TestAPolicyFitsIntoAnOrder(t *testing.T) {
+	for _, of := range []reflect.Type{reflect.TypeFor[buy.Request](), reflect.TypeFor[TemplateOrder]()} {
+		field, ok := of.FieldByName("Attest")
+		require.True(t, ok)
+		require.Equal(t, strconv.Itoa(attestation.MaxDocument), field.Tag.Get("maxLength"), of)
+	}
+	require.Less(t, attestation.MaxDocument+32<<10, maxBody)
 }

@@ -158,12 +158,16 @@ func (a *Account) login(ctx context.Context, lease solana.PublicKey, user string
 }
 
 // Attestation implements service.Attestations, of what the account has bought.
-func (a *Account) Attestation(lease string) *service.Attestation {
+func (a *Account) Attestation(order, lease string) *service.Attestation {
 	key, err := solana.PublicKeyFromBase58(lease)
 	if err != nil {
 		return nil
 	}
-	out, err := buy.AttestationOf(a.folder, key)
+	of, err := solana.PublicKeyFromBase58(order)
+	if err != nil {
+		of = solana.PublicKey{}
+	}
+	out, err := buy.AttestationOf(a.folder, of, key)
 	if err != nil {
 		a.Log.Warn().Err(err).Str("lease", lease).Msg("what a machine has proved cannot be read")
 	}

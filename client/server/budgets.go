@@ -84,8 +84,8 @@ func (b *budgets) Bought(order solana.PublicKey) (string, error) {
 }
 
 // Attestation implements service.Attestations, of what all budgets have bought.
-func (b *budgets) Attestation(lease string) *service.Attestation {
-	if a := b.main.Attestation(lease); a != nil {
+func (b *budgets) Attestation(order, lease string) *service.Attestation {
+	if a := b.main.Attestation(order, lease); a != nil {
 		return a
 	}
 	all, err := b.all()
@@ -93,7 +93,7 @@ func (b *budgets) Attestation(lease string) *service.Attestation {
 		b.main.Log.Warn().Err(err).Msg("what machines have proved to some budgets is not shown")
 	}
 	for _, x := range all {
-		if a := x.Attestation(lease); a != nil {
+		if a := x.Attestation(order, lease); a != nil {
 			return a
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/web"
 )
 
-// PublicOptions are what a server needs that shows the market to everyone. It has no key.
+// PublicOptions configure a server that shows the market to everyone. It has no key.
 type PublicOptions struct {
 	Client    *chain.Client
 	Service   *service.Service
@@ -37,7 +37,7 @@ func ServePublic(ctx context.Context, o PublicOptions) (err error) {
 		cancel()
 		wait()
 	}()
-	// What it tells is public, and it is told nothing: plain HTTP is allowed on any address.
+	// Its answers are public, and it accepts no secrets: plain HTTP is allowed on any address.
 	o.Listening.Plain = true
 	l, err := o.Listening.Listen()
 	if err != nil {

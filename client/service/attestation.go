@@ -63,15 +63,16 @@ func (a *Attestation) Write(w io.Writer) {
 
 // Attestations tells what machines of leases have proved. It is safe for concurrent use.
 type Attestations interface {
-	// Attestation is that of a lease, by its address; nil for one without.
-	Attestation(lease string) *Attestation
+	// Attestation is that of a lease of an order, by their addresses; nil for one without. Where the order is not known, "", all are
+	// looked through.
+	Attestation(order, lease string) *Attestation
 }
 
 // Attested adds to leases what their machines have proved, in place; nothing where nobody knows.
 func Attested(known Attestations, leases []Lease) []Lease {
 	for i := range leases {
 		if known != nil {
-			leases[i].Attestation = known.Attestation(leases[i].Address)
+			leases[i].Attestation = known.Attestation(leases[i].Order, leases[i].Address)
 		}
 	}
 	return leases

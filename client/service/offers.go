@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
+
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -79,15 +80,12 @@ type Typical struct {
 	Of   string `json:"of" enum:"class,market" doc:"class: the median on which the class was calibrated; market: the median of the machines that were measured"`
 }
 
-// classShare is what a class asks for, of the median on which it was calibrated.
-const classShare = 0.75
-
 // typicalOf is what the class of a node was calibrated on; nil where it is not.
 func typicalOf(n *market.Node) *Typical {
 	if !n.Calibrated() || n.MinOperations == 0 {
 		return nil
 	}
-	return &Typical{TOPS: market.TOPS(uint32(float64(n.MinOperations) / classShare)), Of: "class"}
+	return &Typical{TOPS: market.TOPS(class.MedianOf(n.MinOperations)), Of: "class"}
 }
 
 // Measured is what keepers have measured of a node, last and by its class.

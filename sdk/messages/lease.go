@@ -73,8 +73,8 @@ type DeployRequest struct {
 	RevokedUntil int64 `cbor:"7,keyasint,omitempty"`
 	// Group is the lease's place in its order's private network; nil for an order of one machine.
 	Group *Group `cbor:"8,keyasint,omitempty"`
-	// Sealed is a whole request that only a key of this lease opens (package attest/seal), SealedTo the key's id. Nothing
-	// but version and lease stands beside it.
+	// Sealed is a whole request that only a key of this lease opens (package attest/seal), SealedTo the key's id. Of the other
+	// fields only Version and Lease are set then.
 	Sealed   []byte `cbor:"9,keyasint,omitempty" max:"266240"`
 	SealedTo []byte `cbor:"10,keyasint,omitempty" max:"32"`
 }

@@ -80,6 +80,9 @@ func (c *Calibration) Thresholds() (operations, bandwidth uint32) {
 	return of(c.Operations), of(c.Bandwidth)
 }
 
+// MedianOf is the median on which a class was calibrated that asks for a threshold, in the same units.
+func MedianOf(threshold uint32) uint32 { return uint32(uint64(threshold) * 100 / thresholdPercent) }
+
 // Unsupported is a GPU that no market can have as a model.
 type Unsupported struct {
 	Name   string   `json:"name"`

@@ -93,20 +93,25 @@ func printClass(w io.Writer, figures bench.Result, own market.Model, all []marke
 			met = append(met, m.ModelName())
 		}
 	}
+	const head, more = " class      ", "            "
+	margin := head
 	if len(met) > 0 {
-		fmt.Fprintf(w, " class      these figures are enough for %s\n", strings.Join(met, ", "))
-	} else {
-		fmt.Fprint(w, " class      no model of the market that is calibrated on hardware has thresholds this low\n")
+		fmt.Fprintf(w, "%sthese figures are enough for %s\n", margin, strings.Join(met, ", "))
+		margin = more
 	}
 	if !own.Calibrated() {
-		fmt.Fprintf(w, "            %s is not calibrated on hardware: its GPUs are measured, and no figure is required\n", own.ModelName())
+		fmt.Fprintf(w, "%s%s is not calibrated on hardware: its GPUs are measured, and no figure is required\n", margin, own.ModelName())
 		return
+	}
+	if len(met) == 0 {
+		fmt.Fprintf(w, "%sthese figures are enough for no model of the market\n", margin)
+		margin = more
 	}
 	share := market.ShareBPS(least.Operations, least.Bandwidth, own.MinOperations, own.MinBandwidth)
 	verdict := "enough for orders, if keepers measure the same"
 	if share < market.FiguresBPS {
 		verdict = "NOT enough: this machine would get no orders, and lose stake if it stays so; look for other programs on it, its power limit and its cooling"
 	}
-	fmt.Fprintf(w, "            %.2f %% of what %s is to reach (%s); %d %% are needed: %s\n",
-		float64(share)/100, own.ModelName(), own.ClassText(), market.FiguresBPS/100, verdict)
+	fmt.Fprintf(w, "%s%.2f %% of what %s is to reach (%s); %d %% are needed: %s\n",
+		margin, float64(share)/100, own.ModelName(), own.ClassText(), market.FiguresBPS/100, verdict)
 }

@@ -33,12 +33,13 @@ func TestTheClassOfAMachineIsSaid(t *testing.T) {
 		own     market.Model
 		says    []string
 	}{
-		"enough":         {figuresOf(700, 1400), own, []string{"enough for H100, L4", "70.00 % of what H100", "enough for orders"}},
-		"too slow":       {figuresOf(699, 2000), own, []string{"enough for L4\n", "69.90 % of what H100", "NOT enough"}},
-		"memory alone":   {figuresOf(9000, 1399), own, []string{"enough for L4\n", "69.95 %", "NOT enough"}},
-		"nothing":        {figuresOf(1, 1), own, []string{"has thresholds this low", "0.05 %"}},
-		"not calibrated": {figuresOf(700, 1400), free, []string{"B200 is not calibrated on hardware"}},
-		"skipped":        {bench.Result{}, own, nil},
+		"enough":                  {figuresOf(700, 1400), own, []string{"enough for H100, L4", "70.00 % of what H100", "enough for orders"}},
+		"too slow":                {figuresOf(699, 2000), own, []string{"enough for L4\n", "69.90 % of what H100", "NOT enough"}},
+		"memory alone":            {figuresOf(9000, 1399), own, []string{"enough for L4\n", "69.95 %", "NOT enough"}},
+		"nothing":                 {figuresOf(1, 1), own, []string{"enough for no model", "0.05 %"}},
+		"not calibrated":          {figuresOf(700, 1400), free, []string{"class      these figures are enough for H100, L4\n", "            B200 is not calibrated on hardware"}},
+		"slow and not calibrated": {figuresOf(1, 1), free, []string{" class      B200 is not calibrated on hardware"}},
+		"skipped":                 {bench.Result{}, own, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder

@@ -283,7 +283,7 @@ func (s *fleetEnv) agree(c *cli.Context, ready []*enrolled, failed map[string]er
 	}
 	w := c.App.Writer
 	fmt.Fprintf(w, "   machines %d to register\n", count)
-	fmt.Fprintf(w, "   stake    up to %s GNT of the wallet, which has %s; they can be slashed, and come back %s after you ask for them\n",
+	fmt.Fprintf(w, "   stake    up to %s GNT of the wallet, which has %s; they can be slashed; when the machine leaves they come back after two waits of %s\n",
 		stake, has.Tokens, market.Seconds(has.Market.Params.UnstakeCooldownSecs))
 	fmt.Fprintf(w, "   SOL      up to %s rent, returned when you leave · %s for the machines' fees; the wallet has %s\n", rent, funds, has.SOL)
 	fmt.Fprintf(w, "   cluster  %s (genesis %.8s…)   wallet %s\n", chain.ClusterOf(genesis), genesis, s.wallet)

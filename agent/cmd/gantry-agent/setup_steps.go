@@ -236,7 +236,7 @@ func (j *joining) agree(ctx context.Context, s *env) error {
 		return err
 	}
 	n, w := j.needs, j.cli.App.Writer
-	fmt.Fprintf(w, "   stake    %s GNT of the wallet; they can be slashed, and come back %s after you ask for them\n", n.StakeMissing, market.Seconds(n.Market.Params.UnstakeCooldownSecs))
+	fmt.Fprintf(w, "   stake    %s GNT of the wallet; they can be slashed; when the machine leaves they come back after two waits of %s\n", n.StakeMissing, market.Seconds(n.Market.Params.UnstakeCooldownSecs))
 	fmt.Fprintf(w, "   SOL      %s rent, returned when you leave · %s for the machine's fees · a little for these transactions\n", n.Rent, n.NodeFunds)
 	fmt.Fprintf(w, "   cluster  %s (genesis %.8s…)   wallet %s\n", chain.ClusterOf(genesis), genesis, s.wallet)
 	if j.cli.Bool("yes") {

@@ -52,7 +52,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestAShellKeepsWhatACommandSets(t *testing.T) {
-	s, err := Start(t.Context(), t.TempDir(), os.Environ())
+	s, err := Start(t.Context(), t.TempDir(), os.Environ(), nil)
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.Run("x=5; f() { echo \"f $1\"; }")

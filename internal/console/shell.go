@@ -26,12 +26,13 @@ type Shell struct {
 	cancel context.CancelFunc
 }
 
-// Start starts a shell in a folder. Everything that it starts belongs to its process group, which Close kills.
-func Start(ctx context.Context, dir string, env []string) (*Shell, error) {
+// Start starts a shell in a folder, as a user or, if that is nil, as this process's own. Everything that it starts belongs to its
+// process group, which Close kills.
+func Start(ctx context.Context, dir string, env []string, as *syscall.Credential) (*Shell, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc")
 	cmd.Dir, cmd.Env = dir, env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -5,7 +5,9 @@ package scenario
 import (
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,10 +41,11 @@ func runTutorial(t *testing.T, path string) {
 	require.NotEmpty(t, steps)
 
 	home := stateDir(t)
+	as := reader(t, home)
 	env := append(os.Environ(), "HOME="+home, "PATH="+buildBin(t)+":"+os.Getenv("PATH"),
 		"XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "no_proxy=*")
-	startTutorialMarket(t, home, env)
-	shell, err := console.Start(t.Context(), "../..", env)
+	startTutorialMarket(t, home, env, as)
+	shell, err := console.Start(t.Context(), "../..", env, as)
 	require.NoError(t, err)
 	defer shell.Close()
 	for _, step := range steps {
@@ -53,14 +56,35 @@ func runTutorial(t *testing.T, path string) {
 	}
 }
 
-func startTutorialMarket(t *testing.T, home string, env []string) {
+// reader is an ordinary user, with a home folder: readers of a tutorial are seldom root. Where the test is not root, it is itself
+// one.
+func reader(t *testing.T, home string) *syscall.Credential {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	nobody, err := user.Lookup("nobody")
+	require.NoError(t, err)
+	uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
+	require.NoError(t, err)
+	gid, err := strconv.ParseUint(nobody.Gid, 10, 32)
+	require.NoError(t, err)
+	require.NoError(t, os.Chown(home, int(uid), int(gid)))
+	as := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	look := exec.Command("test", "-x", filepath.Join(buildBin(t), "gantry"))
+	look.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	require.NoError(t, look.Run(), "the user %s cannot run the programs of this checkout: move it out of folders that only root may enter", nobody.Username)
+	return as
+}
+
+func startTutorialMarket(t *testing.T, home string, env []string, as *syscall.Credential) {
 	t.Helper()
 	binary, err := network.Binary("gantry-localnet")
 	require.NoError(t, err)
 	var out syncbuf.Buffer
 	cmd := exec.Command(binary, "up", "--engine", string(kind(t)), "--state", filepath.Join(home, "gantry-tutorial"))
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGINT)

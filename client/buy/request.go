@@ -54,6 +54,7 @@ type Request struct {
 	service.Figures
 	service.Share
 
+	MinTFLOPS     uint32   `json:"minTflops,omitempty" maximum:"1000000" doc:"Dense FP16 TFLOPS of the model's data sheet, at least; for gpu any or a family" jsonschema:"dense FP16 TFLOPS of the model's data sheet, at least; for gpu any or a family"`
 	MinUptime     string   `json:"minUptimePercent,omitempty" maxLength:"8" example:"99.5" doc:"Uptime of the node in percent, at least" jsonschema:"uptime of the node in percent, at least"`
 	MinReputation string   `json:"minReputationPercent,omitempty" maxLength:"8" example:"90" doc:"Reputation of the node in percent, at least" jsonschema:"reputation of the node in percent, at least"`
 	MinTier       uint8    `json:"minTier,omitempty" maximum:"3" doc:"Tier of the node's evidence, at least" jsonschema:"tier of the node's evidence, 0 to 3, at least"`

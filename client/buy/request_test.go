@@ -47,6 +47,7 @@ func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 		"not the hash":                    func(r *Request) { r.Backup, r.Restore = "s3://b/f", "abc" },
 		"more than 16 characters":         func(r *Request) { r.Region = strings.Repeat("r", 17) },
 		"out of range":                    func(r *Request) { r.MinTier = 4 },
+		"--min-tflops":                    func(r *Request) { r.MinTFLOPS = 1_000_001 },
 		"--min-tops":                      func(r *Request) { r.MinTOPS = "many" },
 		"--min-uptime":                    func(r *Request) { r.MinUptime = "101" },
 		"--link":                          func(r *Request) { r.Link = "string" },

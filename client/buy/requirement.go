@@ -15,6 +15,7 @@ const (
 	maxTier      = 3
 	maxMbps      = 1 << 30
 	maxCPUs      = 1 << 16
+	maxTFLOPS    = 1_000_000
 )
 
 // requirement is what the order asks of its nodes, but for the model.
@@ -35,6 +36,10 @@ func (r *Request) requirement() (market.Requirement, error) {
 			return out, usage(fmt.Sprintf("--%s is %d Mbit/s", f.flag, f.mbps), fmt.Sprintf("give %d at most", maxMbps))
 		}
 	}
+	if r.MinTFLOPS > maxTFLOPS {
+		return out, usage(fmt.Sprintf("--min-tflops is %d", r.MinTFLOPS), fmt.Sprintf("give %d at most", maxTFLOPS))
+	}
+	out.MinTflopsX10 = 10 * r.MinTFLOPS
 	out.MinVramMib, out.MinTier = service.MemoryMiB(uint64(r.MinMemory)), r.MinTier
 	if err := r.share(&out); err != nil {
 		return out, err

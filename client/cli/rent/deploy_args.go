@@ -50,6 +50,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: "min-uptime", Usage: "`PERCENT`"},
 			&cli.StringFlag{Name: "min-reputation", Usage: "`PERCENT`"},
 			&cli.UintFlag{Name: "min-vram", Usage: "`GIB` per GPU, as it is sold; drivers show up to 7 % less"},
+			&cli.UintFlag{Name: "min-tflops", Usage: "dense FP16 `TFLOPS` of the model's data sheet, at least; with --gpu any or a family"},
 			&cli.StringFlag{Name: "min-tops", Usage: "int8 `TOPS` that keepers have measured of each GPU, at least"},
 			&cli.StringFlag{Name: "min-bandwidth", Usage: "`GB/S` of memory that keepers have measured of each GPU, at least"},
 			&cli.StringFlag{Name: "min-down", Usage: "`MBIT/S` to the machine that keepers have measured, at least"},

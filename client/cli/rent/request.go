@@ -3,6 +3,7 @@ package rent
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/buy"
@@ -22,9 +23,9 @@ func (s *session) request() (buy.Request, error) {
 		Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
 		Migrate: s.CLI.Bool("migrate"), Detach: s.CLI.Bool("detach"), UntilStopped: s.CLI.Bool("until-stopped"), Budget: s.CLI.String("budget"), ReceiptEvery: s.CLI.Duration("receipt-every"), Registry: s.CLI.String("registry-credentials"),
 		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),
-		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.size("shm-size"),
+		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.size("shm-size"), MinTFLOPS: s.number("min-tflops"),
 	}
-	r.Share = service.Share{CPUs: uint32(s.CLI.Uint("cpus")), Memory: s.size("memory"), Disk: s.size("disk"), CUDA: s.CLI.String("cuda")}
+	r.Share = service.Share{CPUs: s.number("cpus"), Memory: s.size("memory"), Disk: s.size("disk"), CUDA: s.CLI.String("cuda")}
 	r.MinTOPS, r.MinBandwidth = s.CLI.String("min-tops"), s.CLI.String("min-bandwidth")
 	if s.CLI.IsSet("network") { // its default is said in the help
 		r.Network = s.CLI.String("network")
@@ -118,6 +119,11 @@ func (s *session) numbers(r *buy.Request) (err error) {
 		return service.Usage("--redundancy says how many machines there are", "leave --nodes out")
 	}
 	return nil
+}
+
+// number is a flag's number, or the greatest that fits, which the purchase refuses.
+func (s *session) number(flag string) uint32 {
+	return uint32(min(s.CLI.Uint(flag), math.MaxUint32))
 }
 
 // environment reads the job's.

@@ -18,7 +18,10 @@ import (
 )
 
 // conclude shows what every wallet has now, and checks every sum.
-func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) error {
+func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(sumsAddUp)
 	after, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
 		return err
@@ -42,9 +45,12 @@ func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balance
 	equal(d.expect, after.Supply[mints.Payment], before.Supply[mints.Payment], "no test USDC appeared or vanished")
 
 	d.out.plain("")
-	table(d.opts.Out, d.balanceTable(balances, counted))
+	d.out.table(d.balanceTable(balances, counted))
 	d.out.plain("", "compute units")
-	table(d.opts.Out, unitsTable(history.Units()))
+	d.out.table(unitsTable(history.Units()))
+	money := d.moneyBetween(balances, counted)
+	d.facts.note(func(s *scene) { s.flow = money })
+	story.begin(leasesAudited)
 	if err := d.audit(ctx); err != nil {
 		return err
 	}
@@ -156,6 +162,7 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 	}
 	sums := fmt.Sprintf("sum checks   %s   %s (%s burned)", check(mints.Payment, 0, "USDC"), check(mints.Stake, burned, "GNT"), market.GNT(burned))
 	held, failed := d.expect.result()
+	d.story.finish()
 	d.out.plain("", sums, fmt.Sprintf("invariants   1–8 checked on %d snapshots · %d expectations held, %d did not", d.checker.Checks(), held, len(failed)))
 	d.out.plain(fmt.Sprintf("done in %.0f s", time.Since(d.out.start).Seconds()))
 	if len(failed) == 0 {
@@ -164,5 +171,9 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 	for _, f := range failed {
 		d.out.plain("✗ " + f)
 	}
-	return fmt.Errorf("%w: %d of %d: %s", ErrExpectations, len(failed), held+len(failed), strings.Join(failed, "; "))
+	err := fmt.Errorf("%w: %d of %d", ErrExpectations, len(failed), held+len(failed))
+	if d.opts.Screen != nil { // it names them
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, strings.Join(failed, "; "))
 }

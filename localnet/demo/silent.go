@@ -16,7 +16,10 @@ const silentAfter = 3 * time.Second
 
 // silentLease is a lease on a node that goes silent: reports end it, what was not delivered is not paid, and the
 // customer may claim what it paid for the silent period from the provider's stake.
-func (d *demo) silentLease(ctx context.Context) error {
+func (d *demo) silentLease(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(leaseGoesSilent)
 	customer := d.net.Keys.Customers[1]
 	node, err := d.net.Machine(silentA100)
 	if err != nil {
@@ -62,6 +65,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	story.begin(silenceIsSlashed)
 	stop := d.out.begin(fmt.Sprintf("report %d: %s was offline during its lease", fault.Period, node.Name), "flag OFFLINE, "+d.voters(fault.Period))
 	ended, err := d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be ended by anyone", func(l market.Lease, exists bool) bool {
 		return !exists || l.State() == market.LeaseEnded

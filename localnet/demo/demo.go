@@ -85,13 +85,13 @@ func Run(parent context.Context, opts Options) (err error) {
 		defer show.close()
 		d.opts.Log, d.out.out = show.above(opts.Log), io.Discard
 	}
-	defer func() { d.ends(err) }()
+	defer func() { d.ends(err, parent.Err() != nil) }()
 	if err := d.open(ctx); err != nil {
 		return err
 	}
 	defer func() {
 		d.facts.note(func(s *scene) { s.stopping = true })
-		err = errors.Join(err, d.net.Close(), d.bucket.Close(), d.out.close())
+		err = errors.Join(err, d.net.Close(), d.bucket.Close(), d.out.close(err))
 	}()
 	return d.play(ctx, parent)
 }
@@ -138,15 +138,18 @@ func (d *demo) open(ctx context.Context) (err error) {
 		return err
 	}
 	nodes, usual := machines(why == ""), usualPlain
+	noVolumes, lacking := runtime.CheckVolumes(), ""
 	switch {
 	case why != "":
 		d.story.without(needsContainers)
-	case runtime.CheckVolumes() != nil:
+		lacking = "no containers: " + why
+	case noVolumes != nil:
 		d.story.without(needsVolumes)
+		lacking = fmt.Sprintf("no container moves: %v", noVolumes)
 	default:
 		usual = usualTime
 	}
-	d.facts.note(func(s *scene) { s.machines, s.usual = len(nodes), usual })
+	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usual, lacking })
 	d.noContainers, d.contained, d.reopened = why, make(chan struct{}), make(chan struct{})
 	if d.bucket, err = s3server.Start(ctx, nil); err != nil {
 		return err

@@ -10,7 +10,7 @@ const (
 	// usualTime is what the demo takes on two cores.
 	usualTime = 150 * time.Second
 	// usualPlain is what it takes where no container can move.
-	usualPlain = 100 * time.Second
+	usualPlain = 90 * time.Second
 )
 
 // facts are what the screen shows beside the chapters. Its methods may be called from several goroutines.
@@ -26,11 +26,11 @@ func (f *facts) note(change func(*scene)) {
 	change(&f.seen)
 }
 
-// ends notes how the demo ended.
-func (d *demo) ends(err error) {
+// ends notes how the demo ended, and whether somebody stopped it.
+func (d *demo) ends(err error, stopped bool) {
 	d.story.finish()
 	d.facts.note(func(s *scene) {
-		s.ended, s.broken = true, err != nil && !errors.Is(err, ErrExpectations)
+		s.ended, s.stopped, s.broken = true, stopped, err != nil && !errors.Is(err, ErrExpectations)
 	})
 }
 

@@ -44,12 +44,15 @@ func (p *printer) keep(dir string) (path string, err error) {
 	return path, nil
 }
 
-// close ends the file, if there is one.
-func (p *printer) close() error {
+// close ends the file, if there is one, with why the demo failed.
+func (p *printer) close(why error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.file == nil {
 		return nil
+	}
+	if why != nil {
+		fmt.Fprintln(p.file, "error:", why)
 	}
 	if err := p.file.Close(); err != nil {
 		return fmt.Errorf("keep the demo's text: %w", err)

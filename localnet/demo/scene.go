@@ -27,12 +27,13 @@ type scene struct {
 	usual    time.Duration
 	// over: the demo's clock has stopped. stopping: what was started ends now. ended: it has ended.
 	over, stopping, ended bool
-	broken                bool // the demo could not go on
+	broken, stopped       bool // the demo could not go on; somebody stopped it
 	held                  int
 	failed                []string
 	snapshots             int
 	flow                  *flow  // where the money went; nil until it is counted
 	text, logs            string // paths
+	lacking               string // what this computer cannot show, with the reason
 	foot                  []string
 }
 
@@ -128,7 +129,7 @@ func (p painter) chapters(s scene, shown []line) []string {
 		if width := p.barWidth(); width > 0 {
 			row += p.Span(share(l.begun, scale), share(l.end, scale), width, tone) + "  "
 		}
-		out = append(out, row+screen.Left(fmt.Sprintf("%.0f s", (l.end-l.begun).Seconds()), secondsWidth))
+		out = append(out, row+screen.Left(seconds(l.end-l.begun), secondsWidth))
 	}
 	return out
 }
@@ -162,16 +163,19 @@ func (p painter) foot(s scene) []string {
 	if s.flow != nil {
 		out = append(out, p.money(*s.flow)...)
 	}
-	if s.text != "" {
-		out = append(out, p.labelled("text", p.tell(screen.Dim, s.text)))
+	if s.lacking != "" {
+		out = append(out, p.labelled("note", p.tell(screen.Dim, printable.Text(s.lacking))))
 	}
-	if len(s.failed) > 0 || s.broken || len(s.foot) > 0 {
+	if s.text != "" {
+		out = append(out, p.labelled("text", p.tell(screen.Plain, s.text)+p.tell(screen.Dim, " · every step, balance and audit")))
+	}
+	if len(s.failed) > 0 || s.broken && !s.stopped || len(s.foot) > 0 {
 		out = append(out, "")
 	}
 	for _, f := range s.failed {
 		out = append(out, p.indent(p.Mark(screen.Failed), p.tell(screen.Bad, printable.Text(f))))
 	}
-	if len(s.failed) > 0 || s.broken {
+	if len(s.failed) > 0 || s.broken && !s.stopped {
 		out = append(out, "  The text has what led to it. What each program said is in "+s.logs+".",
 			"  Run the demo again. If it fails again, open an issue with both.")
 	}
@@ -238,6 +242,14 @@ func (p painter) money(f flow) []string {
 		out[i] = p.labelled(label, text)
 	}
 	return out
+}
+
+// seconds writes how long a chapter took, with tenths of the first second.
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
 }
 
 // duration writes seconds, and minutes once there are two of them.

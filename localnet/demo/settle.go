@@ -57,6 +57,8 @@ func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balance
 	if err := d.listTransactions(ctx, history); err != nil {
 		return err
 	}
+	story.end(ctx, nil)
+	d.story.finish()
 	return d.verdict(before, after, mints, burned)
 }
 
@@ -162,7 +164,6 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 	}
 	sums := fmt.Sprintf("sum checks   %s   %s (%s burned)", check(mints.Payment, 0, "USDC"), check(mints.Stake, burned, "GNT"), market.GNT(burned))
 	held, failed := d.expect.result()
-	d.story.finish()
 	d.out.plain("", sums, fmt.Sprintf("invariants   1–8 checked on %d snapshots · %d expectations held, %d did not", d.checker.Checks(), held, len(failed)))
 	d.out.plain(fmt.Sprintf("done in %.0f s", time.Since(d.out.start).Seconds()))
 	if len(failed) == 0 {

@@ -43,7 +43,8 @@ func TestTimeline(t *testing.T) {
 			[]line{{state: stateFailed, begun: second(1), end: second(2)}, {state: stateStopped, begun: second(1), end: second(2.5)}, {}},
 		},
 		"what comes later has not happened": {
-			[]event{{second(1), a, stateRunning}, {second(6), a, stateDone}, {second(6), b, stateRunning}}, 5,
+			[]event{{second(1), a, stateRunning}, {second(6), a, stateDone}, {second(6), b, stateRunning}},
+			5,
 			[]line{{state: stateRunning, begun: second(1), end: second(5)}, {}, {}},
 		},
 		"a chapter that is left out": {
@@ -81,8 +82,13 @@ func TestChapters(t *testing.T) {
 
 func TestWhatALowWindowShows(t *testing.T) {
 	lines := []line{
-		{number: 1, state: stateDone, end: second(3)}, {number: 2, state: stateDone, end: second(9)}, {number: 3, state: stateRunning},
-		{number: 4, state: stateDone, end: second(5)}, {number: 5}, {number: 6, state: stateRunning}, {number: 7},
+		{number: 1, state: stateDone, end: second(3)},
+		{number: 2, state: stateDone, end: second(9)},
+		{number: 3, state: stateRunning},
+		{number: 4, state: stateDone, end: second(5)},
+		{number: 5},
+		{number: 6, state: stateRunning},
+		{number: 7},
 	}
 	for room, want := range map[int][]int{9: {1, 2, 3, 4, 5, 6, 7}, 7: {1, 2, 3, 4, 5, 6, 7}, 6: {1, 2, 3, 4, 5, 6}, 5: {1, 2, 3, 4, 6}, 3: {2, 3, 6}, 1: {3}, 0: {}} {
 		got := []int{}

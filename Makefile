@@ -7,8 +7,8 @@ ENGINE ?= surfnet
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
-demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
-	@scripts/demo.sh $(ENGINE)
+demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave; VERBOSE=1 prints every step)
+	@scripts/demo.sh $(ENGINE) $(if $(VERBOSE),--verbose)
 
 rehearsal: ## play the work of operators under load: handover, upgrades, a pause, lost keys, another program, a migration (ENGINE=surfnet or agave)
 	@scripts/rehearsal.sh $(ENGINE)

@@ -76,7 +76,10 @@ func (d *demo) containers(ctx context.Context) error {
 }
 
 // visits rents two containers of an image on one machine: one is visited, the other is hostile.
-func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) error {
+func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(containerVisited)
 	customer := d.net.Keys.Customers[0]
 	node, err := d.net.Machine(sandboxes)
 	if err != nil {
@@ -115,10 +118,12 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if err := d.showVolume(ctx, step, customer, lease.Address.String(), noVolume); err != nil {
 		return err
 	}
+	story.begin(hostileContained)
 	hostile, hostileStep, err := d.hostileContainer(ctx, customer, node, lease, image, ordered)
 	if err != nil {
 		return err
 	}
+	story.begin(containersEnd)
 	if _, err := d.gantry(ctx, customer, "stop", lease.Address.String()); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/internal/s3server"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
@@ -30,8 +33,10 @@ type Options struct {
 	Engine engine.Kind
 	// Dir is the state directory; logs stay there.
 	Dir string
-	// Out gets the steps.
+	// Out gets the steps as text, unless Screen shows them. A file in Dir gets the text always.
 	Out io.Writer
+	// Screen shows the demo as one screen on a live terminal; nil prints the text.
+	Screen *screen.Terminal
 	// Log gets what the network does.
 	Log zerolog.Logger
 	// During is called, if set, when all leases run; tests break things there.
@@ -50,6 +55,8 @@ type demo struct {
 	net     *network.Network
 	view    *view.View
 	out     *printer
+	story   *story
+	facts   facts // for the screen
 	expect  *expectations
 	checker *invariants.Checker
 	since   uint64 // slot before the first step
@@ -71,12 +78,26 @@ type demo struct {
 func Run(parent context.Context, opts Options) (err error) {
 	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
-	d := &demo{opts: opts, expect: &expectations{}, checker: invariants.NewChecker(), out: &printer{out: opts.Out, start: time.Now()}}
+	start := time.Now()
+	d := &demo{opts: opts, expect: &expectations{}, checker: invariants.NewChecker(), out: &printer{out: opts.Out, start: start}, story: newStory(start)}
+	if opts.Screen != nil {
+		show := startShow(*opts.Screen, func() scene { return d.scene(parent.Err() != nil) })
+		defer show.close()
+		d.opts.Log, d.out.out = show.above(opts.Log), io.Discard
+	}
+	defer func() { d.ends(err, parent.Err() != nil) }()
 	if err := d.open(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.net.Close(), d.bucket.Close()) }()
+	defer func() {
+		d.facts.note(func(s *scene) { s.stopping = true })
+		err = errors.Join(err, d.net.Close(), d.bucket.Close(), d.out.close(err))
+	}()
+	return d.play(ctx, parent)
+}
 
+// play plays the demo on an open network; until ends a wait at its end.
+func (d *demo) play(ctx, until context.Context) error {
 	before, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
 		return err
@@ -94,15 +115,21 @@ func Run(parent context.Context, opts Options) (err error) {
 		return fmt.Errorf("%w (logs: %s/logs)", err, d.net.Dir())
 	}
 	result := d.conclude(ctx, before, balances)
-	if opts.Keep {
-		d.out.plain("the node stays up at "+d.net.At.RPC+"; Ctrl-C stops it", "  gantry --config "+network.ConfigPath(d.net.Dir())+" audit …")
-		<-parent.Done()
+	if d.opts.Keep {
+		lines := []string{"the node stays up at " + d.net.At.RPC + "; Ctrl-C stops it", "  gantry --config " + network.ConfigPath(d.net.Dir()) + " audit …"}
+		d.out.plain(lines...)
+		d.facts.note(func(s *scene) { s.foot = lines })
+		<-until.Done()
+		d.facts.note(func(s *scene) { s.foot = nil })
 	}
 	return result
 }
 
-// open starts node, market and the live view of it.
-func (d *demo) open(ctx context.Context) error {
+// open starts node, market and the live view of it, and begins the file with the text.
+func (d *demo) open(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(nodeStarts)
 	params := seed.Params()
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
 	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
@@ -110,19 +137,37 @@ func (d *demo) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nodes, usual := machines(why == ""), usualPlain
+	noVolumes, lacking := runtime.CheckVolumes(), ""
+	switch {
+	case why != "":
+		d.story.without(needsContainers)
+		lacking = "no containers: " + why
+	case noVolumes != nil:
+		d.story.without(needsVolumes)
+		lacking = fmt.Sprintf("no container moves: %v", noVolumes)
+	default:
+		usual = usualTime
+	}
+	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usual, lacking })
 	d.noContainers, d.contained, d.reopened = why, make(chan struct{}), make(chan struct{})
 	if d.bucket, err = s3server.Start(ctx, nil); err != nil {
 		return err
 	}
 	n, err := network.Start(ctx, network.Config{
 		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
-		Keepers: keeperCount, Customers: customerCount, Nodes: machines(why == ""), Models: seed.Calibrated(), Registry: why == "",
+		Keepers: keeperCount, Customers: customerCount, Nodes: nodes, Models: seed.Calibrated(), Registry: why == "",
 		Reach: []string{strings.TrimPrefix(d.bucket.URL, "http://")},
 	})
 	if err != nil {
 		return errors.Join(err, d.bucket.Close())
 	}
+	text, err := d.out.keep(n.Dir())
+	if err != nil {
+		return errors.Join(err, n.Close(), d.bucket.Close())
+	}
 	d.net = n
+	d.facts.note(func(s *scene) { s.text, s.logs = text, filepath.Join(n.Dir(), "logs") })
 	d.unneeded = map[string]chan struct{}{}
 	for _, m := range n.Nodes {
 		d.unneeded[m.Name] = make(chan struct{})
@@ -164,9 +209,7 @@ func (d *demo) steps(ctx context.Context) error {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i, p := range d.net.Keys.Providers {
-		group.Go(func() error { return d.providerLeaves(groupCtx, i, p) })
-	}
+	group.Go(func() error { return d.providersLeave(groupCtx) })
 	group.Go(func() error {
 		middle, middleCtx := errgroup.WithContext(groupCtx)
 		for _, part := range []func(context.Context) error{d.smallJob, d.longLease, d.silentLease, d.falseClaim, d.containers} {

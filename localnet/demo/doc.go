@@ -3,4 +3,5 @@
 // is refunded and compensated, and in the end everything is closed and all money is accounted for.
 //
 // Every step is checked against the chain, and the run fails with the names of all expectations that did not hold.
+// A live terminal gets one screen of chapters; a file, and everything else, gets the text of every step.
 package demo

@@ -12,7 +12,10 @@ import (
 
 // falseClaim follows a node that claims an H100 and computes far too slowly: no measurement of a row shows its class, and a
 // part of its stake is slashed.
-func (d *demo) falseClaim(ctx context.Context) error {
+func (d *demo) falseClaim(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(falseClaimFound)
 	node, err := d.net.Machine(falseH100)
 	if err != nil {
 		return err
@@ -22,6 +25,7 @@ func (d *demo) falseClaim(ctx context.Context) error {
 		return err
 	}
 	params := d.net.Params()
+	story.begin(falseClaimSlashed)
 	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, and none of %d measurements shows one", fault.Period, node.Name, market.SlowPeriods(&params)), "flag SLOW, "+d.voters(fault.Period))
 	d.expect.that(records.Flags(fault.Flags)&records.FlagSlow != 0, "the false H100 is caught by its figures", "flags %v", fault.Flags)
 	if n, ok := d.view.Node(node.Address); d.expect.that(ok, "the false H100 can be read") {

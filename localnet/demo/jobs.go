@@ -18,7 +18,10 @@ const jobScript = `awk 'BEGIN { x = 4; for (e = 1; e <= 20; e++) { x -= 0.2 * 2 
 const longScript = `echo "working on $GANTRY_GPUS"; while :; do sleep 1; done`
 
 // smallJob is a lease that ends with its job; the customer stays and signs receipts.
-func (d *demo) smallJob(ctx context.Context) error {
+func (d *demo) smallJob(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(smallJobRuns)
 	customer := d.net.Keys.Customers[0]
 	node, err := d.net.Machine(honestA100)
 	if err != nil {
@@ -58,6 +61,7 @@ func (d *demo) smallJob(ctx context.Context) error {
 	}
 	d.expect.that(strings.Contains(text, "epoch 20"), "the small job's output is shown", "got %q", text)
 	d.out.note(step, "job output:\n"+indent(text, "  "))
+	story.begin(smallJobReplayed)
 	if err := d.closed(ctx, step, lease); err != nil {
 		return err
 	}
@@ -76,7 +80,10 @@ func (d *demo) smallJob(ctx context.Context) error {
 
 // longLease is a lease whose customer goes away: reports settle it, and it is stopped early, while new business is
 // paused, because a paused market still pays and refunds.
-func (d *demo) longLease(ctx context.Context) error {
+func (d *demo) longLease(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(longLeaseRuns)
 	customer := d.net.Keys.Customers[1]
 	node, err := d.net.Machine(honestH100)
 	if err != nil {
@@ -100,12 +107,14 @@ func (d *demo) longLease(ctx context.Context) error {
 		return err
 	}
 	d.out.note(step, fmt.Sprintf("a final report verified %d s, paid %s USDC so far", paid.VerifiedSecs, market.USDC(paid.Paid).Exact()))
+	story.end(ctx, nil)
 	// The containers' orders come before the pause, or they would be refused.
 	select {
 	case <-d.contained:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	story.begin(marketPauses)
 	if err := d.pauseAnd(ctx, func(ctx context.Context) error {
 		stop := d.out.begin(customer.Name+" stops its lease early, in a paused market", fmt.Sprintf("after %d s of 3600 s", time.Now().Unix()-lease.StartedAt))
 		free := func() market.USDC {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,16 +22,36 @@ import (
 func (d *demo) leave(ctx context.Context) error {
 	d.out.begin("customers and keepers leave", "credits, bonds, reports")
 	group, groupCtx := errgroup.WithContext(ctx)
-	for _, c := range d.net.Keys.Customers {
-		group.Go(func() error { return d.customerLeaves(groupCtx, c) })
+	group.Go(func() error {
+		return d.story.during(groupCtx, customersLeave, func() error {
+			each, ctx := errgroup.WithContext(groupCtx)
+			for _, c := range d.net.Keys.Customers {
+				each.Go(func() error { return d.customerLeaves(ctx, c) })
+			}
+			return each.Wait()
+		})
+	})
+	group.Go(func() error {
+		return d.story.during(groupCtx, keepersLeave, func() error { return d.keepersLeave(groupCtx) })
+	})
+	return group.Wait()
+}
+
+// providersLeave lets all providers go, each when the demo needs it no more. The chapter begins with the first of them.
+func (d *demo) providersLeave(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	first := sync.OnceFunc(func() { story.begin(providersLeave) })
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, p := range d.net.Keys.Providers {
+		group.Go(func() error { return d.providerLeaves(groupCtx, i, p, first) })
 	}
-	group.Go(func() error { return d.keepersLeave(groupCtx) })
 	return group.Wait()
 }
 
 // providerLeaves retires the provider's machines, each when the demo needs it no more, closes them, takes the stake
-// out, and closes the provider.
-func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet) error {
+// out, and closes the provider. It calls leaves when it begins.
+func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet, leaves func()) error {
 	for _, m := range d.net.Nodes {
 		if m.Provider != index {
 			continue
@@ -40,6 +61,7 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		leaves()
 		if err := d.retire(ctx, m); err != nil {
 			return err
 		}

@@ -60,7 +60,10 @@ func (d *demo) movedLease(ctx context.Context, image string, ordered func(), vis
 }
 
 // move follows the lease from its start to the close of the lease that goes on with it.
-func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered func(), visited <-chan struct{}, unneeded func()) error {
+func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered func(), visited <-chan struct{}, unneeded func()) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(volumeSaved)
 	first, node, err := d.movable(ctx, containerWait, customer, 0)
 	if err != nil {
 		return err
@@ -77,6 +80,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 		return err
 	}
 	d.out.note(step, fmt.Sprintf("a first encrypted snapshot of the volume is in the bucket, its hash %x… on chain", first.CheckpointHash[:4]))
+	story.end(ctx, nil)
 	for _, over := range []<-chan struct{}{visited, d.reopened} {
 		select {
 		case <-over:
@@ -84,6 +88,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 			return ctx.Err()
 		}
 	}
+	story.begin(machineOff)
 	if err := d.net.Fail(ctx, node.Name); err != nil {
 		return err
 	}
@@ -100,6 +105,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 		return err
 	}
 	unneeded()
+	story.begin(outageSlashed)
 	fault, err := d.waitFault(ctx, node.Address, first.Address)
 	if err != nil {
 		return err

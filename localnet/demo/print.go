@@ -3,6 +3,8 @@ package demo
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +20,7 @@ type printer struct {
 	out   io.Writer
 	start time.Time
 	step  int
+	file  *os.File // nil until keep
 }
 
 const (
@@ -25,6 +28,37 @@ const (
 	resultWidth = 44
 	shortKey    = 4
 )
+
+// textName is the file in the state directory that has all that was printed.
+const textName = "demo.txt"
+
+// keep writes all that follows to a file in a directory, too, and returns its path.
+func (p *printer) keep(dir string) (path string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	path = filepath.Join(dir, textName)
+	if p.file, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+		return "", fmt.Errorf("keep the demo's text: %w", err)
+	}
+	p.out = io.MultiWriter(p.file, p.out)
+	return path, nil
+}
+
+// close ends the file, if there is one, with why the demo failed.
+func (p *printer) close(why error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file == nil {
+		return nil
+	}
+	if why != nil {
+		fmt.Fprintln(p.file, "error:", why)
+	}
+	if err := p.file.Close(); err != nil {
+		return fmt.Errorf("keep the demo's text: %w", err)
+	}
+	return nil
+}
 
 // begin prints the next step and returns its number.
 func (p *printer) begin(text, result string) int {
@@ -53,6 +87,13 @@ func (p *printer) plain(lines ...string) {
 	for _, l := range lines {
 		fmt.Fprintln(p.out, l)
 	}
+}
+
+// table prints rows in columns.
+func (p *printer) table(rows [][]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	table(p.out, rows)
 }
 
 func (p *printer) line(prefix, text, result string) {

@@ -18,7 +18,10 @@ import (
 )
 
 // conclude shows what every wallet has now, and checks every sum.
-func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) error {
+func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balances map[solana.PublicKey]holding) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(sumsAddUp)
 	after, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
 		return err
@@ -42,15 +45,20 @@ func (d *demo) conclude(ctx context.Context, before invariants.Snapshot, balance
 	equal(d.expect, after.Supply[mints.Payment], before.Supply[mints.Payment], "no test USDC appeared or vanished")
 
 	d.out.plain("")
-	table(d.opts.Out, d.balanceTable(balances, counted))
+	d.out.table(d.balanceTable(balances, counted))
 	d.out.plain("", "compute units")
-	table(d.opts.Out, unitsTable(history.Units()))
+	d.out.table(unitsTable(history.Units()))
+	money := d.moneyBetween(balances, counted)
+	d.facts.note(func(s *scene) { s.flow = money })
+	story.begin(leasesAudited)
 	if err := d.audit(ctx); err != nil {
 		return err
 	}
 	if err := d.listTransactions(ctx, history); err != nil {
 		return err
 	}
+	story.end(ctx, nil)
+	d.story.finish()
 	return d.verdict(before, after, mints, burned)
 }
 
@@ -164,5 +172,9 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 	for _, f := range failed {
 		d.out.plain("✗ " + f)
 	}
-	return fmt.Errorf("%w: %d of %d: %s", ErrExpectations, len(failed), held+len(failed), strings.Join(failed, "; "))
+	err := fmt.Errorf("%w: %d of %d", ErrExpectations, len(failed), held+len(failed))
+	if d.opts.Screen != nil { // it names them
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, strings.Join(failed, "; "))
 }

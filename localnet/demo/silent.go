@@ -16,7 +16,10 @@ const silentAfter = 3 * time.Second
 
 // silentLease is a lease on a node that goes silent: reports end it, what was not delivered is not paid, and the
 // customer may claim what it paid for the silent period from the provider's stake.
-func (d *demo) silentLease(ctx context.Context) error {
+func (d *demo) silentLease(ctx context.Context) (err error) {
+	story := d.story.track()
+	defer func() { story.end(ctx, err) }()
+	story.begin(leaseGoesSilent)
 	customer := d.net.Keys.Customers[1]
 	node, err := d.net.Machine(silentA100)
 	if err != nil {
@@ -62,6 +65,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	story.begin(silenceIsSlashed)
 	stop := d.out.begin(fmt.Sprintf("report %d: %s was offline during its lease", fault.Period, node.Name), "flag OFFLINE, "+d.voters(fault.Period))
 	ended, err := d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be ended by anyone", func(l market.Lease, exists bool) bool {
 		return !exists || l.State() == market.LeaseEnded
@@ -71,14 +75,8 @@ func (d *demo) silentLease(ctx context.Context) error {
 	}
 	equal(d.expect, ended.Reason(), market.EndedFailed, "the silent node's lease ended because it failed")
 	d.expect.that(ended.DowntimeSecs > 0, "the silent node's downtime is on the lease")
-	history, err := d.past(ctx, lease.Address)
-	if err != nil {
+	if err := d.refunded(ctx, stop, failed); err != nil {
 		return err
-	}
-	if end, event, ok := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.expect.that(ok, "the end of the failed lease is in its history") {
-		d.expect.that(event.Released > 0, "the customer of the failed lease is refunded for the rest")
-		d.out.note(stop, fmt.Sprintf("the lease has failed after %d s: %s USDC for the rest are free again   %s",
-			failed.EndedAt-failed.StartedAt, market.USDC(event.Released).Exact(), tx(end.Signature)))
 	}
 	ended, err = d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be paid for what it delivered", func(l market.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 })
 	if err != nil {
@@ -95,6 +93,22 @@ func (d *demo) silentLease(ctx context.Context) error {
 		return err
 	}
 	return d.closed(ctx, stop, ended)
+}
+
+// refunded expects that the end of a failed lease gave the rest of its money back.
+func (d *demo) refunded(ctx context.Context, step int, failed market.Lease) error {
+	history, err := d.past(ctx, failed.Address)
+	if err != nil {
+		return err
+	}
+	end, event, ok := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == failed.Address })
+	if !d.expect.that(ok, "the end of the failed lease is in its history") {
+		return nil
+	}
+	d.expect.that(event.Released > 0, "the customer of the failed lease is refunded for the rest")
+	d.out.note(step, fmt.Sprintf("the lease has failed after %d s: %s USDC for the rest are free again   %s",
+		failed.EndedAt-failed.StartedAt, market.USDC(event.Released).Exact(), tx(end.Signature)))
+	return nil
 }
 
 // atMostAnHour expects that a node's silence cost no more than an hour of the lease, in stake.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/localnet/demo"
 )
 
@@ -13,7 +15,9 @@ func demoCommand() *cli.Command {
 		Name:  "demo",
 		Usage: "run a whole market in about three minutes and check every sum",
 		Flags: []cli.Flag{
-			engineFlag(), stateFlag(), verboseFlag(),
+			engineFlag(), stateFlag(),
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print every step as text instead of one screen"},
+			&cli.BoolFlag{Name: "log", Usage: "show what the network does, on standard error; with the text instead of the screen"},
 			&cli.BoolFlag{Name: "keep", Usage: "leave the node running at the end until Ctrl-C, for audits"},
 		},
 		Action: func(c *cli.Context) error {
@@ -25,7 +29,17 @@ func demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return demo.Run(c.Context, demo.Options{Engine: kind, Dir: dir, Out: os.Stdout, Log: logger(c), Keep: c.Bool("keep")})
+			opts := demo.Options{Engine: kind, Dir: dir, Log: loggerAt(c, c.Bool("log")), Keep: c.Bool("keep")}
+			opts.Out, opts.Screen = demoOutput(os.Stdout, os.Getenv, c.Bool("verbose") || c.Bool("log"))
+			return demo.Run(c.Context, opts)
 		},
 	}
+}
+
+// demoOutput is how the demo shows itself: as one screen where a person looks at a terminal, else as text.
+func demoOutput(f *os.File, env func(string) string, text bool) (io.Writer, *screen.Terminal) {
+	if t := screen.Of(f, env); t.Live && !text {
+		return f, &t
+	}
+	return f, nil
 }

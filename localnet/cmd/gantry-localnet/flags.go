@@ -51,9 +51,12 @@ func stateDir(c *cli.Context, name string) (string, error) {
 	return filepath.Join(base, name), nil
 }
 
-func logger(c *cli.Context) zerolog.Logger {
+func logger(c *cli.Context) zerolog.Logger { return loggerAt(c, c.Bool("verbose")) }
+
+// loggerAt shows errors, or everything.
+func loggerAt(c *cli.Context, everything bool) zerolog.Logger {
 	level := zerolog.ErrorLevel
-	if c.Bool("verbose") {
+	if everything {
 		level = zerolog.DebugLevel
 	}
 	return zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(c.App.ErrWriter), TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger()

@@ -66,7 +66,7 @@ func TestAShellKeepsWhatACommandSets(t *testing.T) {
 }
 
 func TestCloseEndsWhatRunsInTheBackground(t *testing.T) {
-	s, err := Start(t.Context(), t.TempDir(), os.Environ())
+	s, err := Start(t.Context(), t.TempDir(), os.Environ(), nil)
 	require.NoError(t, err)
 	out, err := s.Run("sleep 600 >/dev/null 2>&1 & echo $!")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package rent
+package terminal
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestTopShowsTheVolume(t *testing.T) {
 	after := messages.Use{AtMs: 3000, CPUMs: 2500, Memory: 64 << 20, Disk: 1 << 20, Volume: 300 << 20, VolumeSize: 1000 << 20}
 	var out bytes.Buffer
 	use := service.DescribeUse(market.Lease{}, before, after, 0)
-	printUse(&out, &use)
+	WriteUse(&out, &use)
 	require.Contains(t, out.String(), "cpu      1.00 busy")
 	require.Contains(t, out.String(), "disk     1.0 MiB\nvolume   300.0 MiB of 1000.0 MiB\n")
 	require.Equal(t, []uint64{300 << 20, 1000 << 20}, []uint64{use.Volume, use.VolumeSize})
@@ -25,6 +25,6 @@ func TestTopShowsTheVolume(t *testing.T) {
 	out.Reset()
 	after.Volume, after.VolumeSize = 0, 0
 	use = service.DescribeUse(market.Lease{}, before, after, 0)
-	printUse(&out, &use)
+	WriteUse(&out, &use)
 	require.NotContains(t, out.String(), "volume")
 }

@@ -21,13 +21,13 @@ const (
 
 // WriteOffers writes what a search has found, the best first.
 func WriteOffers(t screen.Terminal, f *service.Found) error {
-	columns := []column{
-		{head: "GPU"}, {head: "$/H", right: true}, {head: "FREE", right: true}, {head: "MEASURED"}, {head: "UPTIME", right: true, drop: 1}, {head: "REGION", drop: 2},
-		{head: "NODE", drop: 3}, {head: "TIER", right: true, drop: 4}, {head: "STATUS", drop: 5},
+	columns := []screen.Column{
+		{Head: "GPU"}, {Head: "$/H", Right: true}, {Head: "FREE", Right: true}, {Head: "MEASURED"}, {Head: "UPTIME", Right: true, Drop: 1}, {Head: "REGION", Drop: 2},
+		{Head: "NODE", Drop: 3}, {Head: "TIER", Right: true, Drop: 4}, {Head: "STATUS", Drop: 5},
 	}
 	latency := slices.ContainsFunc(f.Offers, func(o service.Offer) bool { return o.Latency != nil })
 	if latency {
-		columns = append(columns, column{head: "LATENCY"})
+		columns = append(columns, screen.Column{Head: "LATENCY"})
 	}
 	figures := offerFigures(t, f.Offers)
 	var rows [][]string
@@ -40,14 +40,14 @@ func WriteOffers(t screen.Terminal, f *service.Found) error {
 		}
 		r := []string{
 			gpu, o.Price, fmt.Sprintf("%d/%d", o.Free, o.GPUs), figures[i], uptime(t, o.Uptime), printable.Text(cmp.Or(o.Region, "-")),
-			beginning(o.Address), fmt.Sprint(o.Tier), o.Status,
+			screen.Beginning(o.Address), fmt.Sprint(o.Tier), o.Status,
 		}
 		if latency {
 			r = append(r, o.Latency.String())
 		}
 		rows = append(rows, r)
 	}
-	if err := writeTable(t, columns, rows); err != nil {
+	if err := t.Table(columns, rows); err != nil {
 		return err
 	}
 	more := fmt.Sprintf("%d machines fit", f.Fit)
@@ -73,7 +73,7 @@ func offerFigures(t screen.Terminal, offers []service.Offer) []string {
 	for i := range offers {
 		out[i] = t.Either("–", "-")
 		if m := offers[i].Measured; m != nil && m.TOPS != "" {
-			out[i] = figure(number(m.TOPS))
+			out[i] = screen.Figure(number(m.TOPS))
 		}
 		width = max(width, screen.Width(out[i]))
 	}
@@ -83,7 +83,7 @@ func offerFigures(t screen.Terminal, offers []service.Offer) []string {
 		bar, of := t.Bar(screen.None, screen.None, t.BarWidth(offerBar), screen.Dim), ""
 		if o.Measured != nil && o.Measured.TOPS != "" && o.Typical != nil && number(o.Typical.TOPS) > 0 {
 			share := number(o.Measured.TOPS) / number(o.Typical.TOPS)
-			bar, of = measuredBar(t, share, offerBar), percent(share)
+			bar, of = t.Measured(share, offerBar), screen.Percent(share)
 		}
 		if bar != "" {
 			out[i] += " " + bar
@@ -144,9 +144,9 @@ func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
 			printable.Text(cmp.Or(strings.Join(g.Regions, " "), "-")),
 		})
 	}
-	return writeTable(t, []column{
-		{head: "GPU"}, {head: "MEMORY", right: true, drop: 1}, {head: "FREE", right: true}, {head: "MACHINES", right: true, drop: 3}, {head: "MOST IN ONE", right: true, drop: 5},
-		{head: "$/GPU-H", right: true}, {head: "REFERENCE", right: true, drop: 4}, {head: "REGIONS", drop: 2},
+	return t.Table([]screen.Column{
+		{Head: "GPU"}, {Head: "MEMORY", Right: true, Drop: 1}, {Head: "FREE", Right: true}, {Head: "MACHINES", Right: true, Drop: 3}, {Head: "MOST IN ONE", Right: true, Drop: 5},
+		{Head: "$/GPU-H", Right: true}, {Head: "REFERENCE", Right: true, Drop: 4}, {Head: "REGIONS", Drop: 2},
 	}, rows)
 }
 
@@ -156,7 +156,7 @@ func WriteLeases(t screen.Terminal, all []service.Lease, now int64) error {
 	var rows [][]string
 	for i := range all {
 		l := &all[i]
-		address := beginning(l.Address)
+		address := screen.Beginning(l.Address)
 		if whole {
 			address = l.Address
 		}
@@ -165,9 +165,9 @@ func WriteLeases(t screen.Terminal, all []service.Lease, now int64) error {
 			service.Span(int64(l.Used)), beside(leaseMoney(t, l), amounts(l)), leaseEnds(l, now),
 		})
 	}
-	return writeTable(t, []column{
-		{head: "LEASE"}, {head: "STATE"}, {head: "GPUS"}, {head: "$/GPU-H", right: true, drop: 3}, {head: "USED", right: true, drop: 2}, {head: "MONEY", right: true},
-		{head: "ENDS (UTC)", drop: 1},
+	return t.Table([]screen.Column{
+		{Head: "LEASE"}, {Head: "STATE"}, {Head: "GPUS"}, {Head: "$/GPU-H", Right: true, Drop: 3}, {Head: "USED", Right: true, Drop: 2}, {Head: "MONEY", Right: true},
+		{Head: "ENDS (UTC)", Drop: 1},
 	}, rows)
 }
 
@@ -202,9 +202,9 @@ func leaseMoney(t screen.Terminal, l *service.Lease) string {
 
 func amounts(l *service.Lease) string {
 	used, _, all := moneyOf(l)
-	return Dollars(used) + " of " + Dollars(all)
+	return screen.Dollars(used) + " of " + screen.Dollars(all)
 }
 
 func leaseEnds(l *service.Lease, now int64) string {
-	return strings.TrimSuffix(ends(cmp.Or(l.EndedAt, l.FundedUntil), now), " UTC")
+	return strings.TrimSuffix(screen.Ends(cmp.Or(l.EndedAt, l.FundedUntil), now), " UTC")
 }

@@ -3,6 +3,7 @@ package terminal
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -10,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -25,24 +27,10 @@ const (
 	stepCount
 )
 
-// progress is whether a step waits, goes on, or is over.
-type progress uint8
-
-const (
-	waits progress = iota
-	goes
-	done
-	failed
-)
-
-// step is one of them.
+// step is one of them, and whether the order has it.
 type step struct {
-	shown    bool
-	is       progress
-	from, to time.Time
-	// details say more of it: the first that fits the terminal is shown.
-	details []string
-	note    string
+	screen.Step
+	shown bool
 }
 
 // state is how far a purchase is.
@@ -59,7 +47,6 @@ type state struct {
 	measures, runs int
 	tops, typical  float64 // of the weakest machine
 	hint           string  // what Ctrl-C does
-	frame          int
 }
 
 // plan takes what is known before the order.
@@ -76,47 +63,67 @@ func (s *state) begin(now time.Time) {
 	for _, k := range []int{reserved, awarded, brought, running} {
 		s.steps[k].shown = true
 	}
-	if x := &s.steps[running]; x.is == waits {
-		x.details = []string{"billing begins here"}
+	if x := &s.steps[running]; x.Mark == screen.Waiting {
+		x.Endless, x.Details = true, []string{"billing begins here"}
 	}
 }
 
 // goOn says that a step goes on.
 func (s *state) goOn(k int, now time.Time, details ...string) {
 	x := &s.steps[k]
-	if x.is == done {
+	if x.Mark == screen.Done {
 		return
 	}
-	if x.is == waits {
-		x.from = now
+	if x.Mark == screen.Waiting {
+		x.From = now
 	}
-	x.shown, x.is = true, goes
+	x.shown, x.Mark = true, screen.Current
 	if len(details) > 0 {
-		x.details = details
+		x.Details = details
 	}
 }
 
 // end says that a step is over.
-func (s *state) end(k int, is progress, now time.Time, details ...string) {
+func (s *state) end(k int, is screen.Mark, now time.Time, details ...string) {
 	x := &s.steps[k]
-	if x.from.IsZero() {
-		x.from = s.last
+	if x.From.IsZero() {
+		x.From = s.last
 	}
-	x.shown, x.is, x.to, x.details = true, is, now, details
+	x.shown, x.Mark, x.To, x.Details = true, is, now, details
 	s.last = now
 }
 
 // fail says that what goes on has failed.
 func (s *state) fail(now time.Time) {
 	for k := range s.steps {
-		if x := &s.steps[k]; x.is == goes {
-			x.is, x.to = failed, now
+		if x := &s.steps[k]; x.Mark == screen.Current {
+			x.Mark, x.To = screen.Failed, now
 		}
 	}
 }
 
 // final reports whether all leases run.
 func (s *state) final() bool { return s.runs > 0 && s.runs >= max(s.nodes, len(s.leases)) }
+
+// render is the block's lines.
+func (s *state) render(t screen.Terminal, frame int, now time.Time) []string {
+	names := [stepCount]string{"Reserved", "Auction", "Awarded", "Proof", "Measured", "Image", "Running"}
+	if s.image == "" {
+		names[brought] = "Job"
+	}
+	var out []screen.Step
+	for k, x := range s.steps {
+		if !x.shown {
+			continue
+		}
+		x.Name = names[k]
+		if !strings.Contains(x.Note, " ") {
+			x.Note = t.Short(x.Note)
+		}
+		out = append(out, x.Step)
+	}
+	return t.Steps(out, s.hint, frame, now)
+}
 
 // single reports whether the order is known to be over one machine.
 func (s *state) single() bool { return s.nodes == 1 }
@@ -153,9 +160,9 @@ func (s *state) bringing() []string {
 
 // hintOf says what Ctrl-C does with the money.
 func (s *state) hintOf(w buy.Wait) string {
-	order, lease := beginning(s.order.String()), "LEASE"
+	order, lease := screen.Beginning(s.order.String()), "LEASE"
 	if len(s.leases) == 1 {
-		lease = beginning(s.leases[0].String())
+		lease = screen.Beginning(s.leases[0].String())
 	}
 	switch w.For {
 	case buy.WaitConfirmed:
@@ -176,14 +183,14 @@ func (s *state) hintOf(w buy.Wait) string {
 func (s *state) take(e buy.Event, now time.Time) (shown bool) {
 	switch e := e.(type) {
 	case buy.Placed:
-		s.end(reserved, done, now, Dollars(e.Reserved))
-		s.order, s.steps[reserved].note = e.Order, e.Order.String()
+		s.end(reserved, screen.Done, now, screen.Dollars(e.Reserved))
+		s.order, s.steps[reserved].Note = e.Order, e.Order.String()
 		s.goOn(s.afterOrder(), now)
 		return true
 	case buy.Resumed:
 		s.order = e.Order
-		s.end(reserved, done, now, "by an earlier command, "+service.When(e.Created.Unix())+" UTC")
-		s.steps[reserved].note = e.Order.String()
+		s.end(reserved, screen.Done, now, "by an earlier command, "+service.When(e.Created.Unix())+" UTC")
+		s.steps[reserved].Note = e.Order.String()
 	case buy.AuctionOpened:
 		until, reveals := clock(e.CloseAt), clock(e.RevealUntil)
 		s.goOn(auction, now, fmt.Sprintf("sealed bids until %s, revealed until %s UTC", until, reveals), "bids until "+until+" UTC")
@@ -192,7 +199,7 @@ func (s *state) take(e buy.Event, now time.Time) (shown bool) {
 		s.goOn(auction, now, "closed; machines reveal their bids")
 		return true
 	case buy.AuctionRevealed:
-		s.end(auction, done, now, "bids are in")
+		s.end(auction, screen.Done, now, "bids are in")
 		s.goOn(awarded, now)
 		return true
 	case buy.Awarded:
@@ -222,16 +229,16 @@ func (s *state) award(e buy.Awarded, now time.Time) (shown bool) {
 	s.leases = append(s.leases, l.Address)
 	s.perHour += market.PricePerHour(l.Price * uint64(l.Gpus))
 	s.released += e.Released
-	price := Dollars(market.USDC(s.perHour)) + " /h"
+	price := screen.Dollars(market.USDC(s.perHour)) + " /h"
 	if n := len(s.leases); n > 1 {
 		what := fmt.Sprintf("%d machines, %s", n, price)
-		s.end(awarded, done, now, what+"; "+Dollars(s.released)+" is free again", what)
-		s.steps[awarded].note = ""
+		s.end(awarded, screen.Done, now, what+"; "+screen.Dollars(s.released)+" is free again", what)
+		s.steps[awarded].Note = ""
 	} else {
 		what := fmt.Sprintf("%d × %s, %s", l.Gpus, printable.Text(e.Model), price)
 		where := fmt.Sprintf("%d × %s in %s, %s", l.Gpus, printable.Text(e.Model), printable.Text(e.Region), price)
-		s.end(awarded, done, now, where+"; "+Dollars(e.Released)+" is free again", where, what)
-		s.steps[awarded].note = l.Address.String()
+		s.end(awarded, screen.Done, now, where+"; "+screen.Dollars(e.Released)+" is free again", where, what)
+		s.steps[awarded].Note = l.Address.String()
 	}
 	return s.single()
 }
@@ -243,11 +250,11 @@ func (s *state) run(e buy.Running, now time.Time) (shown bool) {
 		s.goOn(brought, now, fmt.Sprintf("%d of %d machines run", s.runs, max(s.nodes, len(s.leases))))
 		return false
 	}
-	s.end(brought, done, now)
+	s.end(brought, screen.Done, now)
 	if s.image != "" {
-		s.steps[brought].details = []string{s.image}
+		s.steps[brought].Details = []string{s.image}
 	}
-	s.end(running, done, now, fmt.Sprintf("%s after the order; billing has begun", took(e.After)), "billing has begun")
+	s.end(running, screen.Done, now, fmt.Sprintf("%s after the order; billing has begun", screen.Took(e.After)), "billing has begun")
 	return s.single() && len(e.Ports) == 0
 }
 
@@ -256,20 +263,27 @@ func (s *state) machine(e buy.Event, now time.Time) (shown bool) {
 	switch e := e.(type) {
 	case buy.Attested:
 		if e.Attestation.State != service.AttestationPassed {
-			s.end(proof, failed, now, "refused: nothing of the job is sent")
+			s.end(proof, screen.Failed, now, "refused: nothing of the job is sent")
 			return false
 		}
-		s.end(proof, done, now, fmt.Sprintf("policy %q", printable.Text(e.Attestation.Policy)))
+		s.end(proof, screen.Done, now, fmt.Sprintf("policy %q", printable.Text(e.Attestation.Policy)))
 	case buy.Measured:
 		s.measures++
 		if s.measures == 1 || e.Figures.Operations < s.tops {
 			s.tops, s.typical = e.Figures.Operations, e.Typical
 		}
-		s.end(measured, done, now)
-		s.steps[measured].note = "not billed"
+		what := screen.Figure(s.tops/1e12) + " TOPS"
+		if s.measures > 1 {
+			what = fmt.Sprintf("%d, the slowest %s", s.measures, what)
+		}
+		s.end(measured, screen.Done, now, what)
+		if s.typical > 0 {
+			s.steps[measured].Share = s.tops / s.typical
+		}
+		s.steps[measured].Note = "not billed"
 		return s.single()
 	case buy.Failed:
-		s.end(measured, failed, now, printable.Text(e.Why.Error()))
+		s.end(measured, screen.Failed, now, printable.Text(e.Why.Error()))
 	case buy.NeverStarted:
 		s.left(e.Lease.Address)
 	case buy.Left:
@@ -293,5 +307,5 @@ func (s *state) again() {
 	for k := awarded; k < stepCount; k++ {
 		s.steps[k] = step{shown: s.steps[k].shown && k != measured}
 	}
-	s.steps[running].details = []string{"billing begins here"}
+	s.begin(s.last)
 }

@@ -1,18 +1,12 @@
 package terminal
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/screen"
+	"github.com/gantry-market/gantry/internal/testkit/screentest"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -65,20 +60,20 @@ func drawn(r buy.Request, events []any, n int) func(screen.Terminal) string {
 				s.take(e.(buy.Event), now)
 			}
 		}
-		return strings.Join(s.render(t, now.Add(time.Second)), "\n") + "\n"
+		return strings.Join(s.render(t, 0, now.Add(time.Second)), "\n") + "\n"
 	}
 }
 
 func TestStepsOfAPurchase(t *testing.T) {
 	image := buy.Request{Image: "vllm/vllm-openai:v0.12.1", Verify: buy.Always}
-	golden(t, "deploy-order", drawn(image, bought(true), 1))
-	golden(t, "deploy-image", drawn(image, bought(true), 6))
-	golden(t, "deploy-runs", drawn(image, bought(true), 7))
-	golden(t, "deploy-job", drawn(buy.Request{}, bought(false), 5))
+	screentest.Golden(t, "deploy-order", drawn(image, bought(true), 1))
+	screentest.Golden(t, "deploy-image", drawn(image, bought(true), 6))
+	screentest.Golden(t, "deploy-runs", drawn(image, bought(true), 7))
+	screentest.Golden(t, "deploy-job", drawn(buy.Request{}, bought(false), 5))
 }
 
 func TestStepsOfAnAuction(t *testing.T) {
-	golden(t, "deploy-auction", drawn(buy.Request{Image: "a/b", Sealed: true, Attest: "{}"}, []any{
+	screentest.Golden(t, "deploy-auction", drawn(buy.Request{Image: "a/b", Sealed: true, Attest: "{}"}, []any{
 		buy.Placed{Order: order, Reserved: 9_600_000}, buy.AuctionOpened{CloseAt: 1_790_000_060, RevealUntil: 1_790_000_090},
 		buy.Wait{For: buy.WaitCommits, Order: order}, buy.AuctionClosed{}, buy.AuctionRevealed{}, buy.Wait{For: buy.WaitAward, Order: order},
 		buy.Awarded{Lease: lease(0), Model: "H100-SXM", Region: "eu-central"}, buy.Wait{For: buy.WaitProof, Order: order},
@@ -94,117 +89,60 @@ func TestStepsOfSeveralMachines(t *testing.T) {
 		buy.Wait{For: buy.WaitStart, Order: order}, buy.Measured{Lease: lease(0), Figures: format.Figures{Operations: 1041e12}},
 		buy.Measured{Lease: lease(1), Figures: format.Figures{Operations: 500e12}, Typical: 1031e12}, buy.Running{Lease: lease(0)},
 	}
-	golden(t, "deploy-several", drawn(r, events, len(events)))
+	screentest.Golden(t, "deploy-several", drawn(r, events, len(events)))
 	events = append(events[:4:4], buy.Failed{Lease: lease(0), Why: errors.New("it computes \x1b[2J wrong")}, buy.NeverStarted{Lease: lease(0)})
-	golden(t, "deploy-failed", drawn(r, events, len(events)))
-	golden(t, "deploy-again", drawn(r, append(events, buy.Declined{Order: order, Why: "bad"}), len(events)+1))
-}
-
-// on is a block on a pseudo-terminal, and what its other end has read.
-type on struct {
-	steps *Steps
-	tty   *os.File
-	read  func() string // closes the terminal
-}
-
-func onTerminal(t *testing.T, ctx context.Context) on {
-	t.Helper()
-	master, tty, err := pty.Open()
-	require.NoError(t, err)
-	require.NoError(t, pty.Setsize(tty, &pty.Winsize{Rows: 40, Cols: 80}))
-	at := screen.Of(tty, func(name string) string { return map[string]string{"TERM": "xterm", "LANG": "C.UTF-8"}[name] })
-	require.True(t, at.Live)
-	require.Equal(t, 80, at.Width)
-	var got bytes.Buffer
-	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = io.Copy(&got, master) })
-	var s *Steps
-	say := func(text string, args ...any) { fmt.Fprintf(printable.Writer(s), text+"\n", args...) }
-	s = NewSteps(ctx, at, Lines{Say: say}, func(buy.Wait) func() { say("waits"); return func() {} })
-	return on{s, tty, func() string {
-		time.Sleep(50 * time.Millisecond) // what is written last has to arrive
-		require.NoError(t, tty.Close())
-		wg.Wait()
-		require.NoError(t, master.Close())
-		return strings.ReplaceAll(got.String(), "\r\n", "\n")
-	}}
+	screentest.Golden(t, "deploy-failed", drawn(r, events, len(events)))
+	screentest.Golden(t, "deploy-again", drawn(r, append(events, buy.Declined{Order: order, Why: "bad"}), len(events)+1))
 }
 
 // On a terminal the block is drawn in place, lines stand above it, the cursor comes back, and the job's output follows.
 func TestABlockOnATerminal(t *testing.T) {
-	x := onTerminal(t, t.Context())
-	x.steps.Plan(&buy.Request{Image: "vllm/vllm-openai:v0.12.1"})
-	x.steps.Event(buy.TimeTaken{Seconds: 3600})
+	p := screentest.OpenPty(t, 80, 40)
+	var s *Steps
+	say := func(text string, args ...any) { fmt.Fprintf(printable.Writer(s), text+"\n", args...) }
+	s = NewSteps(t.Context(), p.Terminal, Lines{Say: say}, func(buy.Wait) func() { say("waits"); return func() {} })
+	s.Plan(&buy.Request{Image: "vllm/vllm-openai:v0.12.1"})
+	s.Event(buy.TimeTaken{Seconds: 3600})
 	for _, e := range bought(false) {
 		if w, ok := e.(buy.Wait); ok {
-			x.steps.Waiting(w)()
+			s.Waiting(w)()
 		} else {
-			x.steps.Event(e.(buy.Event))
+			s.Event(e.(buy.Event))
 		}
-		time.Sleep(drawEvery * 3 / 2)
-		_, _ = fmt.Fprintln(x.steps, "above")
+		time.Sleep(150 * time.Millisecond)
+		say("above")
 	}
-	x.steps.Event(buy.OutputEnded{Err: errors.New("after")})
-	_, _ = fmt.Fprintln(x.tty, "output of the job")
-	x.steps.End(nil)
-	var e emulator
-	raw := x.read()
-	e.show(t, raw)
-	require.False(t, e.hidden)
+	s.Event(buy.OutputEnded{Err: errors.New("after")})
+	s.Waiting(buy.Wait{For: buy.WaitEnd})()
+	_, _ = fmt.Fprintln(p.TTY, "output of the job")
+	s.End(nil)
+	var e screentest.Emulator
+	raw := p.Close(t)
+	e.Show(t, raw)
+	require.False(t, e.Hidden)
 	require.Equal(t, 1, strings.Count(raw, "\x1b[?25l"))
-	lines := strings.Split(e.text(), "\n")
+	lines := strings.Split(e.Text(), "\n")
 	require.Contains(t, lines[0], " · time     1h0m0s")
-	require.Equal(t, []string{"above", "above", "above", "above", "above"}, lines[1:6], e.text())
+	require.Equal(t, []string{"above", "above", "above", "above", "above"}, lines[1:6], e.Text())
 	require.Contains(t, lines[6], "✓ Reserved  $9.60")
 	require.Contains(t, lines[7], "✓ Awarded   1 × H100-SXM in eu-central, $1.98 /h")
 	require.Contains(t, lines[8], "✓ Image     vllm/vllm-openai:v0.12.1")
 	require.Contains(t, lines[9], "✓ Running   26 s after the order; billing has begun")
-	require.Equal(t, []string{"above", " · output   after", "output of the job"}, lines[10:], e.text())
+	require.Equal(t, []string{"above", " · output   after", "waits", "output of the job"}, lines[10:], e.Text())
 }
 
 // After an error the cursor is back, and what went on is marked.
 func TestTheCursorComesBackAfterAnError(t *testing.T) {
-	x := onTerminal(t, t.Context())
-	x.steps.Waiting(buy.Wait{For: buy.WaitAward, Order: order})
-	x.steps.End(errors.New("no machine"))
-	x.steps.End(nil)
-	_, _ = fmt.Fprintln(x.steps, "error: no machine")
-	var e emulator
-	e.show(t, x.read())
-	require.False(t, e.hidden)
-	require.Contains(t, e.text(), "✗ Awarded")
-	require.NotContains(t, e.text(), "Ctrl-C")
-	require.True(t, strings.HasSuffix(e.text(), "\nerror: no machine"), e.text())
-}
-
-// The second interrupt ends the program at once: with the first one the cursor is back.
-func TestTheCursorComesBackWithAnInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	x := onTerminal(t, ctx)
-	x.steps.Waiting(buy.Wait{For: buy.WaitAward, Order: order})
-	cancel()
-	time.Sleep(3 * drawEvery)
-	var e emulator
-	e.show(t, x.read()) // the block still stands, as if the program were gone
-	x.steps.End(nil)
-	require.False(t, e.hidden)
-	require.Contains(t, e.text(), "Ctrl-C leaves the order; all money back: gantry order cancel 61cGZ5")
-}
-
-// A question takes the block's place, and the block comes back with the next step.
-func TestAQuestionTakesThePlaceOfTheBlock(t *testing.T) {
-	x := onTerminal(t, t.Context())
-	x.steps.Waiting(buy.Wait{For: buy.WaitAward, Order: order})
-	x.steps.Aside()
-	_, _ = io.WriteString(x.steps, "continue? [y/N] ")
-	_, _ = x.tty.WriteString("y\n") // as it is echoed
-	x.steps.Event(buy.Placed{Order: order, Reserved: 1_000_000})
-	x.steps.End(nil)
-	var e emulator
-	e.show(t, x.read())
-	require.False(t, e.hidden)
-	lines := strings.Split(e.text(), "\n")
-	require.Equal(t, "continue? [y/N] y", lines[0])
-	require.Contains(t, lines[1], "✓ Reserved  $1.00")
-	require.Equal(t, 1, strings.Count(e.text(), "Reserved"))
+	p := screentest.OpenPty(t, 80, 40)
+	s := NewSteps(t.Context(), p.Terminal, Lines{}, nil)
+	s.Waiting(buy.Wait{For: buy.WaitAward, Order: order})
+	s.End(errors.New("no machine"))
+	s.End(nil)
+	_, _ = fmt.Fprintln(s, "error: no machine")
+	var e screentest.Emulator
+	e.Show(t, p.Close(t))
+	require.False(t, e.Hidden)
+	require.Contains(t, e.Text(), "✗ Awarded")
+	require.NotContains(t, e.Text(), "Ctrl-C")
+	require.True(t, strings.HasSuffix(e.Text(), "\nerror: no machine"), e.Text())
 }

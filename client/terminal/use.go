@@ -8,6 +8,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/screen"
+	"github.com/gantry-market/gantry/internal/screen/top"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // WriteUse writes what a lease uses as plain lines.
@@ -60,6 +63,37 @@ func gpuLine(g service.GPUUse) string {
 		parts = append(parts, fmt.Sprintf("%.0f W", float64(*g.PowerMW)/1000))
 	}
 	return strings.Join(parts, "   ")
+}
+
+// SeenOf is what `gantry top` shows of a lease now.
+func SeenOf(l *service.Lease, region string, u *service.Use, now int64) top.Seen {
+	money := func(text string) uint64 {
+		x, _ := market.ParseUSDC(text) // as this program writes it
+		return uint64(x)
+	}
+	out := top.Seen{
+		Lease: l.Address, Model: printable.Text(l.Model), Region: printable.Text(region), State: l.Status, Runs: l.Status == market.LeaseRunning.String(), Count: l.GPUs,
+		Began: l.StartedAt, Ends: u.Cost.FundedUntil, Now: now, Paid: money(u.Cost.Paid), Owed: money(u.Cost.Owed), Reserved: money(l.Reserved), Hour: money(u.Cost.PerHour),
+		At: u.Measured, CPUs: u.CPUs, CPULimit: u.CPULimit, Memory: top.Size{Used: u.Memory, Of: u.MemoryLimit}, Disk: top.Size{Used: u.Disk, Of: u.DiskLimit},
+		Volume: top.Size{Used: u.Volume, Of: u.VolumeSize}, Sent: screen.None, Received: screen.None,
+	}
+	if n := u.Network; n != nil {
+		out.Sent, out.Received = n.SentRate, n.ReceivedRate
+	}
+	told := func(x *uint32) float64 {
+		if x == nil {
+			return screen.None
+		}
+		return float64(*x)
+	}
+	for _, g := range u.GPUs {
+		shown := top.GPU{Line: gpuLine(g), Missing: g.Missing, Simulated: g.Simulated, Percent: told(g.Percent), Watts: told(g.PowerMW) / 1000, Temp: told(g.TempC)}
+		if g.MemoryUsedMiB != nil {
+			shown.Memory = top.Size{Used: *g.MemoryUsedMiB << 20, Of: g.MemoryMiB << 20}
+		}
+		out.GPUs = append(out.GPUs, shown)
+	}
+	return out
 }
 
 // UseLine is what a lease uses as one line of name=value, for programs that read a pipe. What is not known is left out.

@@ -97,9 +97,9 @@ type Mark uint8
 
 // Marks.
 const (
-	Done Mark = iota
+	Waiting Mark = iota
 	Current
-	Waiting
+	Done
 	Failed
 	Note
 )
@@ -109,7 +109,7 @@ func (t Terminal) Mark(m Mark) string {
 	of := [...]struct {
 		unicode, ascii string
 		tone           Tone
-	}{{"✓", "+", Good}, {"●", "*", Now}, {"○", "o", Dim}, {"✗", "x", Bad}, {"·", "-", Dim}}[m]
+	}{{"○", "o", Dim}, {"●", "*", Now}, {"✓", "+", Good}, {"✗", "x", Bad}, {"·", "-", Dim}}[m]
 	return t.Say(of.tone, t.Either(of.unicode, of.ascii))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
+	"github.com/gantry-market/gantry/internal/screen/top"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -59,46 +60,52 @@ func (s *session) top() error {
 	if err != nil {
 		return err
 	}
-	err = s.watch(l, func(ctx context.Context, take func(terminal.Seen) error) error {
+	err = s.watch(l.Address.String(), func(ctx context.Context, take func(*service.Use, top.Seen) error) error {
 		now := func(ctx context.Context) (int64, error) { return s.Client.Now(ctx) }
 		return container.Watch(ctx, r, l, now, every, func(t service.Use) error {
-			return take(seenOf(v, l, t, s.Service.Clock.Latest(ctx).Unix()))
+			return take(&t, seenOf(v, l, &t, s.Service.Clock.Latest(ctx).Unix()))
 		})
 	})
-	if errors.Is(err, terminal.ErrSeen) || s.Context.Err() != nil {
+	if errors.Is(err, errSeen) || s.Context.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// watch shows what is seen of a lease, as is best where it is shown.
-func (s *session) watch(l market.Lease, watch terminal.Watch) error {
+// errSeen ends what watches a lease.
+var errSeen = errors.New("seen")
+
+// watch shows what a lease uses, as is best where it is shown.
+func (s *session) watch(lease string, watch func(context.Context, func(*service.Use, top.Seen) error) error) error {
 	at, drawn := s.Screen()
-	if once := s.CLI.Bool("once"); drawn && s.Terminal && !once {
-		next, err := terminal.Top(s.Context, at, s.In, l.Address.String(), watch)
+	once := s.JSON || s.CLI.Bool("once")
+	if drawn && s.Terminal && !once {
+		next, err := top.Show(s.Context, at, s.In, lease, func(ctx context.Context, take func(top.Seen) error) error {
+			return watch(ctx, func(_ *service.Use, seen top.Seen) error { return take(seen) })
+		})
 		if next != "" {
 			fmt.Fprintln(s.Out, next)
 		}
 		return err
-	} else if once || s.JSON {
-		return watch(s.Context, func(seen terminal.Seen) error {
-			if drawn {
-				return errors.Join(terminal.WriteTop(at, seen), terminal.ErrSeen)
-			}
-			return errors.Join(s.Done(seen.Use, func(w io.Writer) { terminal.WriteUse(w, &seen.Use) }), terminal.ErrSeen)
-		})
 	}
-	return watch(s.Context, func(seen terminal.Seen) error {
-		_, err := fmt.Fprintln(s.Out, terminal.UseLine(&seen.Use))
+	return watch(s.Context, func(use *service.Use, seen top.Seen) error {
+		switch {
+		case once && drawn:
+			return errors.Join(top.Write(at, seen), errSeen)
+		case once:
+			return errors.Join(s.Done(use, func(w io.Writer) { terminal.WriteUse(w, use) }), errSeen)
+		}
+		_, err := fmt.Fprintln(s.Out, terminal.UseLine(use))
 		return err
 	})
 }
 
 // seenOf is what is known of a lease now.
-func seenOf(v *view.View, l market.Lease, use service.Use, now int64) terminal.Seen {
+func seenOf(v *view.View, l market.Lease, use *service.Use, now int64) top.Seen {
 	if known, ok := v.Lease(l.Address); ok {
 		l = known
 	}
 	n, _ := v.Node(l.Node) // without it the region is not told
-	return terminal.Seen{Lease: service.DescribeLease(v, &l, now), Region: n.Region(), Use: use, Now: now}
+	shown := service.DescribeLease(v, &l, now)
+	return terminal.SeenOf(&shown, n.Region(), use, now)
 }

@@ -1,13 +1,19 @@
-package terminal
+// Package screentest helps to test what is drawn on terminals: screens in files, and a small terminal that obeys what blocks write.
+package screentest
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/screen"
@@ -24,9 +30,9 @@ var terminals = map[string]screen.Terminal{
 	"140-colour": {Live: true, Colour: true, Unicode: true, Width: 140, Height: 40},
 }
 
-// golden compares what is drawn on each of the terminals with its file. No line is wider than the terminal, and colours change no
+// Golden compares what is drawn on each of the terminals with its file. No line is wider than the terminal, and colours change no
 // width.
-func golden(t *testing.T, name string, draw func(screen.Terminal) string) {
+func Golden(t *testing.T, name string, draw func(screen.Terminal) string) {
 	t.Helper()
 	for of, at := range terminals {
 		got := draw(at)
@@ -53,16 +59,16 @@ func golden(t *testing.T, name string, draw func(screen.Terminal) string) {
 	}
 }
 
-// emulator is as much of a terminal as blocks need: lines, the cursor's place, and whether it shows.
-type emulator struct {
+// Emulator is as much of a terminal as blocks need: lines, the cursor's place, and whether it shows.
+type Emulator struct {
 	lines  [][]rune
 	row    int
 	column int
-	hidden bool
+	Hidden bool
 }
 
-// show obeys what a program writes; an escape code that it does not know fails the test.
-func (e *emulator) show(t *testing.T, text string) {
+// Show obeys what a program writes; an escape code that it does not know fails the test.
+func (e *Emulator) Show(t *testing.T, text string) {
 	t.Helper()
 	for len(text) > 0 {
 		switch {
@@ -88,7 +94,7 @@ func (e *emulator) show(t *testing.T, text string) {
 	}
 }
 
-func (e *emulator) put(r rune) {
+func (e *Emulator) put(r rune) {
 	for len(e.lines) <= e.row {
 		e.lines = append(e.lines, nil)
 	}
@@ -99,7 +105,7 @@ func (e *emulator) put(r rune) {
 	e.column++
 }
 
-func (e *emulator) code(t *testing.T, args string, code byte) {
+func (e *Emulator) code(t *testing.T, args string, code byte) {
 	t.Helper()
 	switch {
 	case code == 'A':
@@ -112,17 +118,73 @@ func (e *emulator) code(t *testing.T, args string, code byte) {
 		e.lines = e.lines[:min(e.row, len(e.lines))]
 	case code == 'm':
 	case args == "?25":
-		e.hidden = code == 'l'
+		e.Hidden = code == 'l'
 	default:
 		t.Fatalf("escape code %q %c", args, code)
 	}
 }
 
-// text is what stands on the terminal.
-func (e *emulator) text() string {
+// Text is what stands on the terminal.
+func (e *Emulator) Text() string {
 	var out []string
 	for _, l := range e.lines {
 		out = append(out, strings.TrimRight(string(l), " "))
 	}
 	return strings.Join(out, "\n")
+}
+
+// Pty is a pseudo-terminal: a program writes to the terminal and reads from it.
+type Pty struct {
+	screen.Terminal
+	TTY *os.File
+
+	master *os.File
+	mu     sync.Mutex
+	got    bytes.Buffer
+	reads  sync.WaitGroup
+}
+
+// OpenPty opens one of a size.
+func OpenPty(t *testing.T, columns, rows uint16) *Pty {
+	t.Helper()
+	master, tty, err := pty.Open()
+	require.NoError(t, err)
+	require.NoError(t, pty.Setsize(tty, &pty.Winsize{Rows: rows, Cols: columns}))
+	p := &Pty{master: master, TTY: tty}
+	p.Terminal = screen.Of(tty, func(name string) string { return map[string]string{"TERM": "xterm", "LANG": "C.UTF-8"}[name] })
+	require.True(t, p.Live)
+	require.Equal(t, int(columns), p.Width)
+	p.reads.Go(func() { _, _ = io.Copy(p, master) })
+	return p
+}
+
+// Write keeps what the program has written.
+func (p *Pty) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got.Write(b)
+}
+
+// Read is what the program has written so far.
+func (p *Pty) Read() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.ReplaceAll(p.got.String(), "\r\n", "\n")
+}
+
+// Type is what a person types.
+func (p *Pty) Type(t *testing.T, keys string) {
+	t.Helper()
+	_, err := p.master.WriteString(keys)
+	require.NoError(t, err)
+}
+
+// Close ends the terminal. It returns all that the program has written.
+func (p *Pty) Close(t *testing.T) string {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond) // what is written last has to arrive
+	require.NoError(t, p.TTY.Close())
+	p.reads.Wait()
+	require.NoError(t, p.master.Close())
+	return p.Read()
 }

@@ -1,8 +1,8 @@
-package terminal
+// Package top shows what a lease uses and costs on the whole of a terminal, again and again.
+package top
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,13 +15,13 @@ import (
 // Watch tells what is seen of a lease again and again, until ctx ends or take returns an error.
 type Watch func(ctx context.Context, take func(Seen) error) error
 
-// Top shows a lease on the whole terminal until the person leaves, or watch ends. Next is the command with which the person wants to
+// Show shows a lease on the whole terminal until the person leaves, or watch ends. Next is the command with which the person wants to
 // go on, empty for none; nothing is done by itself.
-func Top(ctx context.Context, t screen.Terminal, in io.Reader, lease string, watch Watch) (next string, err error) {
+func Show(ctx context.Context, t screen.Terminal, in io.Reader, lease string, watch Watch) (next string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// The interrupt that ends ctx ends the program too. One that is typed comes as a key.
-	p := tea.NewProgram(top{t: t, lease: lease}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(t.Out), tea.WithoutSignalHandler())
+	p := tea.NewProgram(model{t: t, lease: lease}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(t.Out), tea.WithoutSignalHandler())
 	over := make(chan error, 1)
 	go func() {
 		err := watch(ctx, func(s Seen) error {
@@ -35,7 +35,7 @@ func Top(ctx context.Context, t screen.Terminal, in io.Reader, lease string, wat
 	left := ctx.Err() != nil
 	cancel()
 	watched := <-over
-	m, _ := last.(top)
+	m, _ := last.(model)
 	switch {
 	case left:
 		return "", nil // interrupted from outside
@@ -47,8 +47,8 @@ func Top(ctx context.Context, t screen.Terminal, in io.Reader, lease string, wat
 	return "", watched
 }
 
-// WriteTop writes what Top shows once.
-func WriteTop(t screen.Terminal, s Seen) error {
+// Write writes what Show shows once.
+func Write(t screen.Terminal, s Seen) error {
 	var u usage
 	u.take(s)
 	_, err := fmt.Fprintln(t.Out, strings.Join(u.render(t, false), "\n"))
@@ -58,8 +58,8 @@ func WriteTop(t screen.Terminal, s Seen) error {
 // ended is sent when nothing more will be seen.
 type ended struct{}
 
-// top is the program's state.
-type top struct {
+// model is the program's state.
+type model struct {
 	t     screen.Terminal
 	lease string
 	usage usage
@@ -68,10 +68,10 @@ type top struct {
 }
 
 // Init does nothing: what is seen comes by itself.
-func (m top) Init() tea.Cmd { return nil }
+func (m model) Init() tea.Cmd { return nil }
 
 // Update takes what is seen, and keys.
-func (m top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.t.Width, m.t.Height = msg.Width, msg.Height
@@ -86,7 +86,7 @@ func (m top) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // key does what a key asks for. Money moves only by a command that asks: the keys leave and name it.
-func (m top) key(key string) (tea.Model, tea.Cmd) {
+func (m model) key(key string) (tea.Model, tea.Cmd) {
 	next, leaves := map[string]string{
 		"q": "", "esc": "", "ctrl+c": "", "s": "gantry stop " + m.lease, "e": "gantry extend " + m.lease + " --hours 1", "l": "gantry logs -f " + m.lease,
 	}[key]
@@ -101,11 +101,8 @@ func (m top) key(key string) (tea.Model, tea.Cmd) {
 }
 
 // View is the whole screen.
-func (m top) View() tea.View {
+func (m model) View() tea.View {
 	v := tea.NewView(strings.Join(m.usage.render(m.t, true), "\n"))
 	v.AltScreen = true
 	return v
 }
-
-// ErrSeen ends a watch that was to see once.
-var ErrSeen = errors.New("seen")

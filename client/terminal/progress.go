@@ -93,11 +93,15 @@ func (s *state) end(k int, is screen.Mark, now time.Time, details ...string) {
 	s.last = now
 }
 
-// fail says that what goes on has failed.
-func (s *state) fail(now time.Time) {
+// stop says that what goes on is over: it has failed, or the person has left it.
+func (s *state) stop(err error, now time.Time) {
+	is := screen.Failed
+	if service.Classify(err).Code == service.CodeInterrupted {
+		is = screen.Note
+	}
 	for k := range s.steps {
 		if x := &s.steps[k]; x.Mark == screen.Current {
-			x.Mark, x.To = screen.Failed, now
+			x.Mark, x.To = is, now
 		}
 	}
 }
@@ -250,7 +254,7 @@ func (s *state) run(e buy.Running, now time.Time) (shown bool) {
 		s.goOn(brought, now, fmt.Sprintf("%d of %d machines run", s.runs, max(s.nodes, len(s.leases))))
 		return false
 	}
-	s.end(brought, screen.Done, now)
+	s.end(brought, screen.Done, now, "the machine runs it")
 	if s.image != "" {
 		s.steps[brought].Details = []string{s.image}
 	}

@@ -76,11 +76,11 @@ func (s *Steps) Write(p []byte) (int, error) { return s.live.Write(p) }
 // Aside takes the block off the terminal, until the next step: for questions.
 func (s *Steps) Aside() { s.live.Aside() }
 
-// End leaves the block as it stands. With an error, what goes on has failed.
+// End leaves the block as it stands. With an error, what goes on has failed, or was left.
 func (s *Steps) End(err error) {
 	s.live.Change(func(bool) screen.Next {
 		if err != nil {
-			s.state.fail(time.Now())
+			s.state.stop(err, time.Now())
 		}
 		s.state.hint = ""
 		return screen.Last

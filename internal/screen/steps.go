@@ -19,7 +19,7 @@ const (
 // Step is a line of something that goes on in steps.
 type Step struct {
 	Name     string
-	Mark     Mark // Waiting, Current, Done or Failed
+	Mark     Mark // Waiting, Current, Done, Failed, or Note for what was left
 	From, To time.Time
 	// Details say more of it: the first that fits the terminal is shown.
 	Details []string
@@ -53,7 +53,9 @@ func (t Terminal) step(x *Step, frame int, now time.Time) string {
 		spent = Took(x.To.Sub(x.From))
 	case Failed:
 		tone, spent = Bad, Took(x.To.Sub(x.From))
-	case Waiting, Note:
+	case Note:
+		tone, spent = Dim, Took(x.To.Sub(x.From))
+	case Waiting:
 		tone = Dim
 	}
 	if x.Endless {

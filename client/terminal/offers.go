@@ -22,8 +22,15 @@ const (
 // WriteOffers writes what a search has found, the best first.
 func WriteOffers(t screen.Terminal, f *service.Found) error {
 	columns := []screen.Column{
-		{Head: "GPU"}, {Head: "$/H", Right: true}, {Head: "FREE", Right: true}, {Head: "MEASURED"}, {Head: "UPTIME", Right: true, Drop: 1}, {Head: "REGION", Drop: 2},
-		{Head: "NODE", Drop: 3}, {Head: "TIER", Right: true, Drop: 4}, {Head: "STATUS", Drop: 5},
+		{Head: "GPU"},
+		{Head: "$/H", Right: true},
+		{Head: "FREE", Right: true},
+		{Head: "MEASURED"},
+		{Head: "UPTIME", Right: true, Drop: 1},
+		{Head: "REGION", Drop: 2},
+		{Head: "NODE", Drop: 3},
+		{Head: "TIER", Right: true, Drop: 4},
+		{Head: "STATUS", Drop: 5},
 	}
 	latency := slices.ContainsFunc(f.Offers, func(o service.Offer) bool { return o.Latency != nil })
 	if latency {
@@ -145,8 +152,14 @@ func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
 		})
 	}
 	return t.Table([]screen.Column{
-		{Head: "GPU"}, {Head: "MEMORY", Right: true, Drop: 1}, {Head: "FREE", Right: true}, {Head: "MACHINES", Right: true, Drop: 3}, {Head: "MOST IN ONE", Right: true, Drop: 5},
-		{Head: "$/GPU-H", Right: true}, {Head: "REFERENCE", Right: true, Drop: 4}, {Head: "REGIONS", Drop: 2},
+		{Head: "GPU"},
+		{Head: "MEMORY", Right: true, Drop: 1},
+		{Head: "FREE", Right: true},
+		{Head: "MACHINES", Right: true, Drop: 3},
+		{Head: "MOST IN ONE", Right: true, Drop: 5},
+		{Head: "$/GPU-H", Right: true},
+		{Head: "REFERENCE", Right: true, Drop: 4},
+		{Head: "REGIONS", Drop: 2},
 	}, rows)
 }
 
@@ -166,7 +179,12 @@ func WriteLeases(t screen.Terminal, all []service.Lease, now int64) error {
 		})
 	}
 	return t.Table([]screen.Column{
-		{Head: "LEASE"}, {Head: "STATE"}, {Head: "GPUS"}, {Head: "$/GPU-H", Right: true, Drop: 3}, {Head: "USED", Right: true, Drop: 2}, {Head: "MONEY", Right: true},
+		{Head: "LEASE"},
+		{Head: "STATE"},
+		{Head: "GPUS"},
+		{Head: "$/GPU-H", Right: true, Drop: 3},
+		{Head: "USED", Right: true, Drop: 2},
+		{Head: "MONEY", Right: true},
 		{Head: "ENDS (UTC)", Drop: 1},
 	}, rows)
 }

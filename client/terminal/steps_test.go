@@ -35,8 +35,10 @@ func lease(i int) market.Lease {
 // bought are the events of a purchase of one machine, in order; some are waits.
 func bought(measure bool) []any {
 	out := []any{
-		buy.Wait{For: buy.WaitConfirmed, Kind: "order_create", Order: order}, buy.Placed{Order: order, Reserved: 9_600_000, Signature: "5ig"},
-		buy.Wait{For: buy.WaitAward, Order: order}, buy.Awarded{Lease: lease(0), Model: "H100-SXM", Region: "eu-central", Released: 1_680_000},
+		buy.Wait{For: buy.WaitConfirmed, Kind: "order_create", Order: order},
+		buy.Placed{Order: order, Reserved: 9_600_000, Signature: "5ig"},
+		buy.Wait{For: buy.WaitAward, Order: order},
+		buy.Awarded{Lease: lease(0), Model: "H100-SXM", Region: "eu-central", Released: 1_680_000},
 		buy.Wait{For: buy.WaitStart, Order: order},
 	}
 	if measure {
@@ -74,9 +76,14 @@ func TestStepsOfAPurchase(t *testing.T) {
 
 func TestStepsOfAnAuction(t *testing.T) {
 	screentest.Golden(t, "deploy-auction", drawn(buy.Request{Image: "a/b", Sealed: true, Attest: "{}"}, []any{
-		buy.Placed{Order: order, Reserved: 9_600_000}, buy.AuctionOpened{CloseAt: 1_790_000_060, RevealUntil: 1_790_000_090},
-		buy.Wait{For: buy.WaitCommits, Order: order}, buy.AuctionClosed{}, buy.AuctionRevealed{}, buy.Wait{For: buy.WaitAward, Order: order},
-		buy.Awarded{Lease: lease(0), Model: "H100-SXM", Region: "eu-central"}, buy.Wait{For: buy.WaitProof, Order: order},
+		buy.Placed{Order: order, Reserved: 9_600_000},
+		buy.AuctionOpened{CloseAt: 1_790_000_060, RevealUntil: 1_790_000_090},
+		buy.Wait{For: buy.WaitCommits, Order: order},
+		buy.AuctionClosed{},
+		buy.AuctionRevealed{},
+		buy.Wait{For: buy.WaitAward, Order: order},
+		buy.Awarded{Lease: lease(0), Model: "H100-SXM", Region: "eu-central"},
+		buy.Wait{For: buy.WaitProof, Order: order},
 		buy.Attested{Lease: lease(0), Attestation: service.Attestation{State: service.AttestationPassed, Policy: "mine"}},
 	}, 9))
 }
@@ -85,9 +92,13 @@ func TestStepsOfAnAuction(t *testing.T) {
 func TestStepsOfSeveralMachines(t *testing.T) {
 	r := buy.Request{Image: "a/b", Nodes: 2}
 	events := []any{
-		buy.Placed{Order: order, Reserved: 4_000_000_000}, buy.Awarded{Lease: lease(0), Model: "H100", Released: 50}, buy.Awarded{Lease: lease(1), Model: "H100"},
-		buy.Wait{For: buy.WaitStart, Order: order}, buy.Measured{Lease: lease(0), Figures: format.Figures{Operations: 1041e12}},
-		buy.Measured{Lease: lease(1), Figures: format.Figures{Operations: 500e12}, Typical: 1031e12}, buy.Running{Lease: lease(0)},
+		buy.Placed{Order: order, Reserved: 4_000_000_000},
+		buy.Awarded{Lease: lease(0), Model: "H100", Released: 50},
+		buy.Awarded{Lease: lease(1), Model: "H100"},
+		buy.Wait{For: buy.WaitStart, Order: order},
+		buy.Measured{Lease: lease(0), Figures: format.Figures{Operations: 1041e12}},
+		buy.Measured{Lease: lease(1), Figures: format.Figures{Operations: 500e12}, Typical: 1031e12},
+		buy.Running{Lease: lease(0)},
 	}
 	screentest.Golden(t, "deploy-several", drawn(r, events, len(events)))
 	events = append(events[:4:4], buy.Failed{Lease: lease(0), Why: errors.New("it computes \x1b[2J wrong")}, buy.NeverStarted{Lease: lease(0)})

@@ -24,8 +24,7 @@ func topCommand(s command.Streams) *cli.Command {
 		Name: "top", Usage: "what a lease uses and costs, until interrupted", ArgsUsage: "LEASE",
 		Description: "Processors, memory, disk, volume, network and GPUs are what the machine says of the lease's job; seconds and USDC are\n" +
 			"what the chain says. The most that can be owed now is what the seconds so far cost if none was down.\n" +
-			"On a terminal the keys q, s, e, l and ? leave, name the command that stops, extends or shows the output, and help. A pipe\n" +
-			"gets one line of name=value each time.",
+			"On a terminal, q leaves, and ? shows the other keys. A pipe gets one line of name=value each time.",
 		Flags: command.AsSession(
 			&cli.BoolFlag{Name: "once", Usage: "print it once and end; --json prints it once too"},
 			&cli.DurationFlag{Name: "every", Value: container.WatchEvery, Usage: "look so often, at least every `SECOND`"},

@@ -164,9 +164,13 @@ func (u *usage) readings(t screen.Terminal) []string {
 		net = fmt.Sprintf("%s %s  %s %s MB/s", t.Either("↑", "out"), screen.Figure(s.Sent/1e6), t.Either("↓", "in"), screen.Figure(s.Received/1e6))
 	}
 	bar := func(share float64) string { return t.Bar(share, screen.None, left, screen.Reading) }
+	text := t.Either("–", "-")
+	if memory.Of > 0 {
+		text = memory.text()
+	}
 	rows := []pair{
 		{"GPU", reading(t, busy, "%"), t.Strip(u.gpu, left, screen.Reading), "power", reading(t, power, "W"), t.Strip(powers, right, screen.Reading)},
-		{"mem", memory.text(), bar(memory.share()), "temp", reading(t, temp, t.Either("°C", "C")), t.Strip(u.temp, right, screen.Reading)},
+		{"mem", text, bar(memory.share()), "temp", reading(t, temp, t.Either("°C", "C")), t.Strip(u.temp, right, screen.Reading)},
 		{"cpu", cpus(s), bar(share(s.CPUs, s.CPULimit)), "net", net, ""},
 		{"ram", s.Memory.text(), bar(s.Memory.share()), "disk", s.Disk.text(), ""},
 	}

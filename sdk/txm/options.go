@@ -56,6 +56,9 @@ type Options struct {
 	OnStateChanged func(Entry)      // called after a state is stored; must not block
 }
 
+// minUnits is the default of Options.MinUnits.
+const minUnits = 5_000
+
 func (o *Options) defaults() error {
 	if o.RPC == nil || o.Store == nil || o.Keys == nil {
 		return fmt.Errorf("%w: RPC, Store and Keys are required", ErrIntent)
@@ -78,7 +81,7 @@ func (o *Options) defaults() error {
 		o.FeePercentile = 75
 	}
 	if o.MinUnits == 0 {
-		o.MinUnits = 5_000
+		o.MinUnits = minUnits
 	}
 	if o.RPC.Local() {
 		def(&o.Poll, 20*time.Millisecond)

@@ -256,7 +256,7 @@ func keyOf(raw []byte) (key solana.PublicKey, err error) {
 }
 
 func (l *listing) tooLarge() error {
-	return fmt.Errorf("%w: %w: at most %d accounts and %d MiB are read. If the market has grown, allow more", wrong("the list is too long"), ErrTooLarge,
+	return fmt.Errorf("%w: %w: at most %d accounts and %d MiB are read. If the market has grown, raise --max-list-mib", wrong("the list of accounts is too long"), ErrTooLarge,
 		l.bound.Accounts, l.bound.Bytes>>20)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrTooLarge is the error of a list that has more accounts, or larger ones, than its reader allows.
-var ErrTooLarge = errors.New("it has more accounts than allowed")
+var ErrTooLarge = errors.New("the list has more than its reader allows")
 
 // Bound is the most that a list of accounts may hold: an endpoint may send a list without an end. Zero fields are not stated.
 type Bound struct {

@@ -144,7 +144,7 @@ func TestAListWithoutAnEnd(t *testing.T) {
 			})
 			require.ErrorIs(t, err, chain.ErrTooLarge)
 			require.ErrorIs(t, err, chain.ErrAnswer)
-			require.ErrorContains(t, err, "allow more")
+			require.ErrorContains(t, err, "--max-list-mib")
 			require.Less(t, all, uint64(32<<20))
 
 			well := fakerpc.New(t)

@@ -72,8 +72,11 @@ type Market struct {
 	Machines int
 }
 
+// Leases are those that run at a time, one to a machine.
+func (m Market) Leases() int { return int(float64(m.Machines) * m.Assumed.Leased) }
+
 // Leaves are those of a period's report: one of each machine, and one of each lease.
-func (m Market) Leaves() int { return m.Machines + int(float64(m.Machines)*m.Assumed.Leased) }
+func (m Market) Leaves() int { return m.Machines + m.Leases() }
 
 // Hour is what a machine-hour costs on average, in lamports.
 type Hour struct {

@@ -37,6 +37,7 @@ func Report(b Bench, a Assumptions) (string, error) {
 	p.leases()
 	p.shares()
 	p.changes()
+	p.lists()
 	return p.String(), p.err
 }
 
@@ -260,6 +261,30 @@ func (p *page) changes() {
 	p.line("Receipts every six hours are a flag of the agent today (`--settle-interval 6h`). Until then reports vouch for the time. Waiting needs a price of its own")
 	p.line("for what is not urgent. A report stays for a week, and a node takes the leaves of its last 32 periods in any order. Version 1 is SIMD-0385: `sdk/txm` and")
 	p.line("`keeper/signing` write legacy transactions alone, and the cluster must take the others.")
+}
+
+// lists says how large the list of all accounts is that a keeper reads at its start.
+func (p *page) lists() {
+	const mib = 1 << 20
+	most := chain.DefaultBound()
+	p.line("")
+	p.line("## The list of all accounts")
+	p.line("A keeper lists all accounts of the market at its start. It reads them one by one and holds no text. The list counts an account's data and")
+	p.line("%d bytes for each account. Beyond %d MiB it is refused, unless `--max-list-mib` says more.", chain.AccountOverhead, most.Bytes/mib)
+	p.table(">machines of eight GPUs", ">accounts", ">MiB counted", "read by default")
+	for _, n := range sizes {
+		m := p.market(n)
+		leases := m.Leases()
+		accounts := n + gpus*n + 2*leases
+		held := uint64(n)*(nodeBytes+gpus*claimBytes) + uint64(leases)*(leaseBytes+orderBytes) + uint64(accounts)*chain.AccountOverhead
+		fits := "yes"
+		if held > uint64(most.Bytes) || accounts > most.Accounts {
+			fits = "no"
+		}
+		p.row(count(float64(n)), count(float64(accounts)), count(float64(held/mib)), fits)
+	}
+	p.line("")
+	p.line("Providers, credits, faults and the reports of a week are not in it.")
 }
 
 // worst is the larger of what settlements by report and by receipts cost.

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // RPC is what the manager needs of a cluster. *chain.Client implements it.

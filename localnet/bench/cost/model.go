@@ -121,6 +121,9 @@ func (m Market) Hour(p Plan, price chain.MicroLamports) (Hour, error) {
 	h.Leaves = periods * leaf.Each(calm)
 	h.Settled = m.Assumed.Leased * periods * settle.Each(calm)
 	h.Receipts = m.Assumed.Leased * float64(time.Hour) / float64(p.Receipts) * receipt.Each(price)
+	if p.Receipts > market.Seconds(params.PeriodSecs) {
+		h.Receipts += h.Settled // keepers settle by report what receipts have not
+	}
 	h.Transactions = periods * (each(leaf) + m.Assumed.Leased*each(settle))
 	reports, units, err := m.reports(p.Format, price)
 	if err != nil {

@@ -124,7 +124,8 @@ func (p *page) steps() {
 	}
 	p.line("")
 	p.line("A receipt costs three signatures: its transaction's own, and those of machine and customer. The runtime checks these for the program")
-	p.line("and charges for them as for its own (`solana-fee` 4.3.2).")
+	p.line("and charges for them as for its own, by `calculate_signature_fee` of Agave's crate `solana-fee`.")
+	p.line("")
 	settle := p.bench.settleByReport()
 	old, err := Legacy.Most(settle, maxBatch)
 	try(p, old, err)

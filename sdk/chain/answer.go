@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -76,13 +77,27 @@ type accountJSON struct {
 
 // account reads the form of an answer. Error: ErrAnswer.
 func (a *accountJSON) account(key solana.PublicKey, slot uint64) (Account, error) {
-	var pair [2]string
-	if err := json.Unmarshal(a.Data, &pair); err != nil || pair[1] != "base64" {
-		return Account{}, wrong(fmt.Sprintf("the data of account %s is not base64", key))
-	}
-	data, err := base64.StdEncoding.DecodeString(pair[0])
-	if err != nil {
+	data, ok := base64Of(a.Data)
+	if !ok {
 		return Account{}, wrong(fmt.Sprintf("the data of account %s is not base64", key))
 	}
 	return Account{Key: key, Owner: a.Owner, Lamports: Lamports(a.Lamports), Data: data, Executable: a.Executable, Slot: slot}, nil
+}
+
+// base64Of is the data of an account in an answer, ["…","base64"].
+func base64Of(raw []byte) (data []byte, ok bool) {
+	text, begins := bytes.CutPrefix(raw, []byte(`["`))
+	text, ends := bytes.CutSuffix(text, []byte(`","base64"]`))
+	if begins && ends { // as nodes write it
+		data = make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+		if n, err := base64.StdEncoding.Decode(data, text); err == nil {
+			return data[:n], true
+		}
+	}
+	var pair [2]string
+	if err := json.Unmarshal(raw, &pair); err != nil || pair[1] != "base64" {
+		return nil, false
+	}
+	data, err := base64.StdEncoding.DecodeString(pair[0])
+	return data, err == nil
 }

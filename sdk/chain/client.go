@@ -47,7 +47,9 @@ type Options struct {
 	// Genesis is the hash of the cluster that all endpoints must belong to; zero means that they must agree among
 	// themselves.
 	Genesis solana.Hash
-	Log     zerolog.Logger
+	// Lists is the most that a list of accounts may hold; fields that are zero take DefaultBound's.
+	Lists Bound
+	Log   zerolog.Logger
 }
 
 // Client calls the first healthy endpoint and moves on when one fails. It is safe for concurrent use.
@@ -55,6 +57,7 @@ type Client struct {
 	nodes      []*node
 	commitment Commitment
 	timeout    time.Duration
+	lists      Bound
 	log        zerolog.Logger
 	transport  *http.Transport
 
@@ -94,7 +97,7 @@ func New(opts Options) (*Client, error) {
 		return nil, ErrNoEndpoint
 	}
 	c := &Client{
-		commitment: opts.Commitment, timeout: opts.Timeout, log: opts.Log, genesis: opts.Genesis,
+		commitment: opts.Commitment, timeout: opts.Timeout, lists: opts.Lists, log: opts.Log, genesis: opts.Genesis,
 		// solana-go's own transport allows nine connections, which would serialise a keeper's concurrent transactions.
 		transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
@@ -273,7 +276,7 @@ func (c *Client) on(ctx context.Context, n *node, method string, f func(context.
 		n.failed(err, c.log)
 		return err, true
 	}
-	callCtx, cancel := context.WithTimeout(ctx, c.timeout)
+	callCtx, cancel := c.timed(ctx, method)
 	err = f(callCtx, n.rpc)
 	cancel()
 	if err == nil {

@@ -37,27 +37,51 @@ type answer struct {
 }
 
 // CallForInto asks one question and decodes the result. A result of null is an answer only where out points to a
-// pointer or an interface. Errors: ErrAnswer, jsonrpc's, those of the connection.
+// pointer or an interface. A listing reads the answer while it comes. Errors: ErrAnswer, jsonrpc's, those of the connection.
 func (c *caller) CallForInto(ctx context.Context, out any, method string, params []any) error {
-	id := strconv.FormatUint(c.last.Add(1), 10)
-	a, pause, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}, answerLimit(ctx, method, params))
-	if pause > 0 {
-		return &busyError{errors.Join(err, errorOf(a)), pause}
+	if l, ok := out.(*listing); ok {
+		return c.list(ctx, l, method, params)
 	}
-	switch {
-	case err != nil:
+	q := c.question(method, params)
+	res, err := c.send(ctx, q)
+	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
+	}
+	defer res.Body.Close()
+	most := answerLimit(ctx, method)
+	a, err := readAnswer(ctx, res, most, longestText(most))
+	if err := a.check(q, pauseOf(res, time.Now()), err); err != nil {
+		return err
+	}
+	if isNull(a.Result) && !nullable(out) {
+		return wrong("the result is null")
+	}
+	if err := json.Unmarshal(a.Result, out); err != nil {
+		return fmt.Errorf("%w: %w", wrong("the result has another form"), err)
+	}
+	return nil
+}
+
+// question is the next question.
+func (c *caller) question(method string, params []any) jsonrpc.RPCRequest {
+	id := strconv.FormatUint(c.last.Add(1), 10)
+	return jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}
+}
+
+// check reports why an answer to a question, or the error in its place, holds no result. pause is what the endpoint asks for.
+func (a answer) check(q jsonrpc.RPCRequest, pause time.Duration, err error) error {
+	id := string(q.ID.(json.RawMessage))
+	switch {
+	case pause > 0:
+		return &busyError{errors.Join(err, errorOf(a)), pause}
+	case err != nil:
+		return fmt.Errorf("%s: %w", q.Method, err)
 	case a.Error != nil && (string(a.ID) == id || isNull(a.ID)): // null: the endpoint could not read the question
 		return a.Error
 	case string(a.ID) != id:
 		return wrong("it is one to another question")
 	case len(a.Result) == 0:
 		return wrong("it has neither a result nor an error")
-	case isNull(a.Result) && !nullable(out):
-		return wrong("the result is null")
-	}
-	if err := json.Unmarshal(a.Result, out); err != nil {
-		return fmt.Errorf("%w: %w", wrong("the result has another form"), err)
 	}
 	return nil
 }
@@ -70,42 +94,40 @@ func errorOf(a answer) error {
 	return a.Error
 }
 
-// post reads an answer up to a limit, and the pause that the endpoint asks for.
-func (c *caller) post(ctx context.Context, question jsonrpc.RPCRequest, most int64) (answer, time.Duration, error) {
+// send sends a question. The caller closes the answer's body.
+func (c *caller) send(ctx context.Context, question jsonrpc.RPCRequest) (*http.Response, error) {
 	body, err := json.Marshal(question)
 	if err != nil {
-		return answer{}, 0, err
+		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return answer{}, 0, err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	res, err := c.http.Do(req)
-	if err != nil {
-		var with *url.Error
-		if errors.As(err, &with) {
-			err = with.Err // without the URL, which may hold a secret
-		}
-		return answer{}, 0, err
+	if with := (*url.Error)(nil); errors.As(err, &with) {
+		err = with.Err // without the URL, which may hold a secret
 	}
-	defer res.Body.Close()
-	var a answer
-	text := limit(res.Body, most, longestText(question.Method, most))
+	return res, err
+}
+
+// readAnswer reads an answer up to a limit, with no text in it that is longer than longest.
+func readAnswer(ctx context.Context, res *http.Response, most, longest int64) (a answer, err error) {
+	text := limit(res.Body, most, longest)
 	err = json.NewDecoder(text).Decode(&a)
-	pause := pauseOf(res, time.Now())
 	switch {
 	case ctx.Err() != nil:
-		return answer{}, 0, ctx.Err()
+		return answer{}, ctx.Err()
 	case res.StatusCode >= http.StatusBadRequest && (err != nil || a.Error == nil):
-		return answer{}, pause, jsonrpc.NewHTTPError(res.StatusCode, fmt.Errorf("HTTP status %d", res.StatusCode))
+		return answer{}, jsonrpc.NewHTTPError(res.StatusCode, fmt.Errorf("HTTP status %d", res.StatusCode))
 	case text.over():
-		return answer{}, 0, wrong(fmt.Sprintf("it has more than %d KiB, or a text that is too long", most>>10))
+		return answer{}, wrong(fmt.Sprintf("it has more than %d KiB, or a text that is too long", most>>10))
 	case err != nil:
-		return answer{}, 0, fmt.Errorf("%w: %w", wrong("it cannot be read"), err)
+		return answer{}, fmt.Errorf("%w: %w", wrong("it cannot be read"), err)
 	}
-	return a, pause, nil
+	return a, nil
 }
 
 func isNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -5,45 +5,29 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-
-	"github.com/gagliardetto/solana-go"
 )
 
-// An endpoint may send what it likes, compressed to a thousandth. An answer is read up to what its method may need.
+// An endpoint may send what it likes, compressed to a thousandth. An answer is read up to what its method may need. Lists of a program's
+// accounts have a Bound.
 const (
 	smallAnswer   = 64 << 10  // a number, a hash, the time of a block, the fees of 150 slots
 	statusAnswer  = 512 << 10 // of 256 signatures
 	logAnswer     = 2 << 20   // one transaction or simulation with its logs; a page of 1,000 signatures
 	accountAnswer = 4 << 20   // a hundred accounts of the market, which have some kilobytes
 	codeAnswer    = 16 << 20  // an account with the code of a program: at most 10 MiB, in base64 a third more
-	addressAnswer = 32 << 20  // addresses of accounts without what they hold
-	filterAnswer  = 64 << 20  // accounts that pass filters
-	programAnswer = 256 << 20 // all accounts of a program, which only those read that follow the whole market
 )
 
 // forCode marks questions for accounts that hold the code of a program.
 type forCode struct{}
 
 // answerLimit is the most bytes of an answer to a question.
-func answerLimit(ctx context.Context, method string, params []any) int64 {
+func answerLimit(ctx context.Context, method string) int64 {
 	switch method {
 	case "getAccountInfo", "getMultipleAccounts":
 		if ctx.Value(forCode{}) != nil {
 			return codeAnswer
 		}
 		return accountAnswer
-	case "getProgramAccounts":
-		var p map[string]any
-		if len(params) > 1 {
-			p, _ = params[1].(map[string]any)
-		}
-		switch {
-		case p["dataSlice"] != nil:
-			return addressAnswer
-		case p["filters"] != nil:
-			return filterAnswer
-		}
-		return programAnswer
 	case "getSignatureStatuses":
 		return statusAnswer
 	case "getTransaction", "getSignaturesForAddress", "simulateTransaction", "sendTransaction":
@@ -52,14 +36,10 @@ func answerLimit(ctx context.Context, method string, params []any) int64 {
 	return smallAnswer
 }
 
-// maxListed is the longest text of an element of a list of accounts. Those of the market have some kilobytes, and a
-// decoder would set aside the whole of a text that goes on and on.
-const maxListed = 1 << 20
-
-// longestText is how long a text within an answer may be.
-func longestText(method string, most int64) int64 {
-	if method == "getProgramAccounts" || most == accountAnswer {
-		return maxListed
+// longestText is how long a text within an answer may be: a decoder would set aside the whole of one that continues for ever.
+func longestText(most int64) int64 {
+	if most == accountAnswer {
+		return maxElement
 	}
 	return most
 }
@@ -128,25 +108,6 @@ const leastData = len(`["","base64"]`)
 func (a *accountJSON) fault() string {
 	if a != nil && len(a.Data) < leastData {
 		return "an account of the list has no data"
-	}
-	return ""
-}
-
-func (l listedJSON) fault() string {
-	if l.Account == nil {
-		return "an account of the list is null"
-	}
-	return l.Account.fault()
-}
-
-// addressJSON is an element of getProgramAccounts without its data.
-type addressJSON struct {
-	Pubkey solana.PublicKey `json:"pubkey"`
-}
-
-func (a addressJSON) fault() string {
-	if a.Pubkey.IsZero() {
-		return "an element of the list has no address"
 	}
 	return ""
 }

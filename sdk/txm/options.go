@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // RPC is what the manager needs of a cluster. *chain.Client implements it.
@@ -56,6 +57,9 @@ type Options struct {
 	OnStateChanged func(Entry)      // called after a state is stored; must not block
 }
 
+// minUnits is the default of Options.MinUnits.
+const minUnits = 5_000
+
 func (o *Options) defaults() error {
 	if o.RPC == nil || o.Store == nil || o.Keys == nil {
 		return fmt.Errorf("%w: RPC, Store and Keys are required", ErrIntent)
@@ -78,7 +82,7 @@ func (o *Options) defaults() error {
 		o.FeePercentile = 75
 	}
 	if o.MinUnits == 0 {
-		o.MinUnits = 5_000
+		o.MinUnits = minUnits
 	}
 	if o.RPC.Local() {
 		def(&o.Poll, 20*time.Millisecond)

@@ -75,6 +75,9 @@ func unitLimit(units uint64, floor uint32, boost uint) uint32 {
 	return uint32(min(limit, maxUnits))
 }
 
+// UnitLimit is the limit of a transaction that takes so many compute units, as the options' defaults set it.
+func UnitLimit(units uint64) uint32 { return unitLimit(units, minUnits, 0) }
+
 func (m *Manager) simulate(ctx context.Context, r Entry) (chain.Simulation, error) {
 	tx, err := assemble(r, solana.Hash{1}, maxUnits, 0)
 	if err != nil {

@@ -50,25 +50,32 @@ func Refused(err error) bool {
 // Read reads the accounts of a scope once, those that lead to others before them, and returns the slot of the oldest
 // answer. Where the endpoint refuses filters the error is one that Refused reports.
 func Read(ctx context.Context, c *chain.Client, program solana.PublicKey, at chain.Commitment, s Scope) ([]chain.Account, uint64, error) {
-	got, err := read(ctx, c, program, at, s, nil)
+	got, err := read(ctx, c, program, at, s, nil, func(_ solana.PublicKey, data []byte) []byte { return data })
 	return got.accounts, got.slot, err
 }
 
-// read is Read that asks the endpoints that avoid names last for lists.
-func read(ctx context.Context, c *chain.Client, program solana.PublicKey, at chain.Commitment, s Scope, avoid []string) (snapshot, error) {
+// read is Read that asks the endpoints that avoid names last for lists. same returns what is held already in place of the same data.
+func read(
+	ctx context.Context, c *chain.Client, program solana.PublicKey, at chain.Commitment, s Scope, avoid []string,
+	same func(solana.PublicKey, []byte) []byte,
+) (snapshot, error) {
 	filters := s.Filters
 	if s.All() {
 		filters = []chain.Filter{{}}
 	}
 	r := reading{scope: s, program: program, wanted: s.addresses(), seen: map[solana.PublicKey]bool{}}
 	for _, f := range filters {
-		l, err := c.List(ctx, program, at, f, avoid)
+		var listed []chain.Account
+		l, err := c.Each(ctx, program, at, chain.Lists{Filter: f, Avoid: avoid}, func() { listed = nil }, func(a chain.Account) {
+			a.Data = same(a.Key, a.Data)
+			listed = append(listed, a)
+		})
 		if err != nil {
 			return snapshot{}, err
 		}
 		r.answered(l.Slot, l.By)
-		r.out.empty = r.out.empty || len(l.Accounts) == 0
-		for _, a := range l.Accounts {
+		r.out.empty = r.out.empty || len(listed) == 0
+		for _, a := range listed {
 			r.take(a)
 		}
 	}

@@ -81,7 +81,7 @@ func (w *Watcher) read(ctx context.Context) (snapshot, error) {
 	w.mu.Lock()
 	avoid := w.avoid
 	w.mu.Unlock()
-	s, err := read(ctx, w.o.Client, w.o.Program, w.o.Commitment, w.st.scope, avoid)
+	s, err := read(ctx, w.o.Client, w.o.Program, w.o.Commitment, w.st.scope, avoid, w.st.same)
 	if err == nil {
 		err = w.plausible(ctx, s.slot)
 	}

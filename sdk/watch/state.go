@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -17,6 +18,8 @@ const regression = 300
 type state struct {
 	program solana.PublicKey
 	scope   Scope
+	// mu is for entries. Run's goroutine alone changes them, and holds it for that; others hold it to read.
+	mu      sync.RWMutex
 	entries map[solana.PublicKey]*entry
 	fixed   map[solana.PublicKey]bool // the scope's single accounts
 	led     map[solana.PublicKey]int  // how many accounts lead to an address
@@ -103,16 +106,29 @@ func (s *state) present(a chain.Account, emit func(Event)) {
 		e.slot = max(e.slot, a.Slot)
 		return
 	}
-	if !known {
-		e = &entry{deleted: true}
-		s.entries[a.Key] = e
-	}
-	if e.deleted {
+	if e == nil || e.deleted {
 		s.live++
 	}
+	s.mu.Lock()
+	if e == nil {
+		e = &entry{}
+		s.entries[a.Key] = e
+	}
 	e.slot, e.lamports, e.data, e.deleted = a.Slot, a.Lamports, a.Data, false
+	s.mu.Unlock()
 	emit(Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot})
 	s.lead(e, s.scope.leads(a), emit)
+}
+
+// same returns what is known of an account where that is the same as what was read, so that a list is not held twice. Any goroutine may
+// call it.
+func (s *state) same(key solana.PublicKey, data []byte) []byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.entries[key]; e != nil && len(e.data) > 0 && bytes.Equal(e.data, data) {
+		return e.data
+	}
+	return data
 }
 
 // rewind forgets that anything was seen after a slot.
@@ -130,7 +146,9 @@ func (s *state) absent(key solana.PublicKey, slot uint64, emit func(Event)) {
 	if !known || e.deleted {
 		return
 	}
+	s.mu.Lock()
 	e.slot, e.lamports, e.data, e.deleted = slot, 0, nil, true
+	s.mu.Unlock()
 	s.live--
 	emit(Event{Pubkey: key, Owner: s.program, Slot: slot, Deleted: true})
 	s.lead(e, nil, emit)
@@ -166,7 +184,9 @@ func (s *state) applySnapshot(snap snapshot, emit func(Event)) (map[solana.Publi
 		switch {
 		case seen[key] || e.slot > snap.slot:
 		case e.deleted:
+			s.mu.Lock()
 			delete(s.entries, key)
+			s.mu.Unlock()
 		default:
 			lacks[key] = doubt{slot: snap.slot, list: snap.by}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/feeflags"
+	"github.com/gantry-market/gantry/sdk/listflags"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
@@ -63,6 +64,7 @@ func globalFlags() []cli.Flag {
 		&cli.BoolFlag{Name: FlagYes, Aliases: []string{"y"}, Usage: "agree to what moves money without being asked; for scripts"},
 		&cli.StringFlag{Name: FlagStateDir, Usage: "`FOLDER` for what you buy, with the jobs and their secrets (default: $XDG_STATE_HOME/gantry or ~/.local/state/gantry)", EnvVars: []string{"GANTRY_STATE_DIR"}},
 		&cli.BoolFlag{Name: FlagVerbose, Usage: "log what the client does"},
+		listflags.Flag(),
 	}, feeflags.Flags()...)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/feeflags"
+	"github.com/gantry-market/gantry/sdk/listflags"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -130,7 +131,11 @@ func (s *Session) connect() error {
 	if s.Fees, err = feeflags.Read(s.CLI); err != nil {
 		return err
 	}
-	c, err := chain.New(chain.Options{Endpoints: endpoints, Commitment: s.Config.Commitment, Log: s.Log})
+	lists, err := listflags.Read(s.CLI)
+	if err != nil {
+		return err
+	}
+	c, err := chain.New(chain.Options{Endpoints: endpoints, Commitment: s.Config.Commitment, Lists: lists, Log: s.Log})
 	if err != nil {
 		return err
 	}

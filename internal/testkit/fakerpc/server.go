@@ -4,6 +4,7 @@ package fakerpc
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -36,6 +37,7 @@ type Server struct {
 	mu       sync.Mutex
 	handlers map[string]Handler
 	verbatim map[string]string
+	streams  map[string]func(w io.Writer, id string) error
 	calls    map[string]int
 	down     bool
 	busy     string
@@ -56,7 +58,7 @@ type request struct {
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
-	s := &Server{handlers: map[string]Handler{}, verbatim: map[string]string{}, calls: map[string]int{}, conns: map[*wsConn]bool{}}
+	s := &Server{handlers: map[string]Handler{}, verbatim: map[string]string{}, streams: map[string]func(io.Writer, string) error{}, calls: map[string]int{}, conns: map[*wsConn]bool{}}
 	s.Answer("getGenesisHash", Genesis)
 	s.http = httptest.NewServer(s)
 	t.Cleanup(func() { s.DropWS(); s.http.Close() })
@@ -85,6 +87,14 @@ func (s *Server) Answer(method string, v any) {
 func (s *Server) Verbatim(method, body string) {
 	s.mu.Lock()
 	s.verbatim[method] = body
+	s.mu.Unlock()
+}
+
+// Stream answers a method with what a function writes, so that nobody holds all of a long answer. It gets the question's id, and an
+// error of the writer when the client reads no more.
+func (s *Server) Stream(method string, write func(w io.Writer, id string) error) {
+	s.mu.Lock()
+	s.streams[method] = write
 	s.mu.Unlock()
 }
 
@@ -174,8 +184,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	s.mu.Lock()
-	body, busy := s.verbatim[req.Method], s.busy
-	if body != "" || busy != "" {
+	body, busy, stream := s.verbatim[req.Method], s.busy, s.streams[req.Method]
+	if body != "" || busy != "" || stream != nil {
 		s.calls[req.Method]++
 	}
 	s.mu.Unlock()
@@ -185,8 +195,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":429,"message":"Too many requests"},"id":null}`))
 		return
 	}
+	id, _ := json.Marshal(req.ID)
+	if stream != nil {
+		_ = stream(w, string(id)) // until the client reads no more
+		return
+	}
 	if body != "" {
-		id, _ := json.Marshal(req.ID)
 		_, _ = w.Write([]byte(strings.ReplaceAll(body, "$id", string(id))))
 		return
 	}

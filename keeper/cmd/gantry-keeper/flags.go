@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/feeflags"
+	"github.com/gantry-market/gantry/sdk/listflags"
 )
 
 var errFlags = errors.New("wrong flags")
@@ -47,7 +48,7 @@ func commonFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS_URL"}},
 		dataFlag(),
 	}
-	return append(append(flags, logFlags()...), feeflags.Flags()...)
+	return append(append(append(flags, listflags.Flag()), logFlags()...), feeflags.Flags()...)
 }
 
 func addressFlags() []cli.Flag {
@@ -91,6 +92,10 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if out.Fees, err = feeflags.Read(c); err != nil {
 		return out, fmt.Errorf("%w: %w", errFlags, err)
 	}
+	lists, err := listflags.Read(c)
+	if err != nil {
+		return out, fmt.Errorf("%w: %w", errFlags, err)
+	}
 	keypair := c.String("keypair")
 	if keypair == "" {
 		keypair = solana.KeypairPath
@@ -114,7 +119,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 			return out, err
 		}
 	}
-	if out.Client, err = chain.New(chain.Options{Endpoints: endpoints, Log: log}); err != nil {
+	if out.Client, err = chain.New(chain.Options{Endpoints: endpoints, Lists: lists, Log: log}); err != nil {
 		return out, err
 	}
 	out.Log = log

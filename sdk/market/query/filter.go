@@ -114,17 +114,16 @@ func CreditsNaming(key solana.PublicKey) []chain.Filter {
 
 // Select reads the accounts of a type that pass a filter. Accounts that this version does not know are left out.
 func Select[T any](ctx context.Context, c *chain.Client, f chain.Filter, at chain.Commitment) ([]T, error) {
-	accounts, _, err := c.ProgramAccounts(ctx, market.ProgramID, at, f)
-	if err != nil {
-		return nil, err
-	}
 	out := []T{}
-	for _, a := range accounts {
+	_, err := c.Each(ctx, market.ProgramID, at, chain.Lists{Filter: f}, func() { out = out[:0] }, func(a chain.Account) {
 		if d, err := market.Decode(MetaOf(a), a.Data); err == nil {
 			if v, ok := d.Value.(*T); ok {
 				out = append(out, *v)
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

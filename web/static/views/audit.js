@@ -43,7 +43,7 @@ async function overTime(a, signal) {
     unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small' }, `reserved $${r.toFixed(4)} · served $${s.toFixed(4)} · paid $${d.toFixed(4)}`)),
   });
   const put = () => p.show([at, all.map((s) => dollarsOf(s.money.reserved) + dollarsOf(s.money.paid)), served, all.map((s) => dollarsOf(s.money.paid))]);
-  return { figure: el('div', { class: 'stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };
+  return { figure: el('div', { class: 'card pad stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };
 }
 
 const checked = ['Every amount follows from seconds, price and fee', 'Each paid second is in a receipt that both sides signed, or in a report', 'Each report had more than two thirds of the keepers’ weight', 'Everything that was reserved is accounted for'];

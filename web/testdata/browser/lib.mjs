@@ -50,7 +50,10 @@ export async function begin(executablePath, origin, folder) {
   // shot takes a picture; of a whole page from its top, where the header is.
   async function shot(page, name, fullPage = false) {
     if (!folder) return;
-    if (fullPage) await page.evaluate(() => scrollTo(0, 0));
+    await page.evaluate(() => {
+      scrollTo(0, 0);
+      document.getElementById('toasts').replaceChildren();
+    });
     await page.screenshot({ path: `${folder}/${name}.png`, fullPage });
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.screenshot({ path: `${folder}/${name}-dark.png`, fullPage });

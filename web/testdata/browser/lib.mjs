@@ -52,7 +52,7 @@ export async function begin(executablePath, origin, folder) {
     if (!folder) return;
     await page.evaluate(() => {
       scrollTo(0, 0);
-      document.getElementById('toasts').replaceChildren();
+      document.getElementById('toasts')?.replaceChildren(); // the page of signatures has none
     });
     await page.screenshot({ path: `${folder}/${name}.png`, fullPage });
     await page.emulateMedia({ colorScheme: 'dark' });

@@ -23,6 +23,8 @@ step('the market');
 await open(page, 'Deploy');
 await page.getByRole('radiogroup', { name: 'Which GPU' }).getByRole('radio', { name: /A100/ }).first().click();
 await page.getByLabel('Command', { exact: true }).fill('python train.py');
+await page.getByLabel('Run for').fill('1');
+await page.getByLabel('Unit of the time').selectOption('3600');
 await page.getByLabel('Max price per GPU-hour').fill('1.60');
 await page.locator('details.more > summary', { hasText: 'Advanced' }).click();
 await page.getByLabel('Simulated GPUs too').check();

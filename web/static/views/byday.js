@@ -27,6 +27,9 @@ export async function readDays(addresses, signal) {
   return answer.machines.some((m) => m.days.length > 0);
 }
 
+// counted reports whether something is known of a machine by day.
+export const counted = (address) => kept.get(address)?.days.length > 0;
+
 const wordsOf = (d) => `${percent((d.passed / d.total) * 100)} of ${plural(d.total, 'check')} passed`;
 
 // dayStrip shows what is known of a machine's last days; null where that is nothing.

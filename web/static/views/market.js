@@ -3,7 +3,7 @@ import { get } from '../api.js';
 import { choice, el, fill, icon, say } from '../dom.js';
 import { skeleton } from '../parts.js';
 import { plural, problem } from '../show.js';
-import { readDays } from './byday.js';
+import { counted, readDays, since } from './byday.js';
 import { gallery, pulse } from './gallery.js';
 import { offersTable } from './offers.js';
 import { places, tiers } from './places.js';
@@ -101,8 +101,9 @@ export async function market({ root, query, signal, every, about }) {
   // draw shows the table, and again when more is known of its machines.
   const draw = () => {
     const unfit = unfitWords();
+    const seen = found.offers.find((o) => counted(o.address));
     fill(table, found.offers.length === 0 ? el('p', { class: 'pad t2' }, 'No machine fits. ', unfit && `Not these: ${unfit}.`) : offersTable(found.offers, `Machines for rent, ${sorts.find(([v]) => v === sort.value)[1].toLowerCase()} first`, !about.public),
-      el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
+      el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), seen && el('span', {}, since(seen.address, 30)), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
     fill(pulses, pulse(found.offers, hours));
   };
   const count24 = async () => {

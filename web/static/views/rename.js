@@ -1,5 +1,5 @@
 // The name of a lease on this server: how it is shown, and how it is changed.
-import { ask } from '../api.js';
+import { ask, get } from '../api.js';
 import { opened } from '../dialog.js';
 import { el, field, icon } from '../dom.js';
 import { problem } from '../show.js';
@@ -9,6 +9,23 @@ export const calledText = (l) => l.name || `${l.gpus} × ${l.model ?? 'GPU'}`;
 
 // called is the same, apart from the direction of the text around it: people write it.
 export const called = (l) => el('bdi', {}, calledText(l));
+
+// known are the names of the customer's leases, read at most once in a while.
+let known = new Map();
+let until = 0;
+
+// readNames reads them. Without them addresses are shown.
+export async function readNames(signal) {
+  if (Date.now() < until) return;
+  until = Date.now() + 15_000;
+  try {
+    known = new Map((await get('/v1/leases', signal)).leases.map((l) => [l.address, l.name]));
+  } catch {
+    until = 0;
+  }
+}
+
+export const nameOf = (address) => known.get(address);
 
 // renameButton changes the name; done draws the view anew.
 export function renameButton(l, done) {
@@ -23,6 +40,7 @@ export function renameButton(l, done) {
         failure.replaceChildren(problem(err, 'Not renamed'));
         return;
       }
+      until = 0;
       end();
       await done(true);
     };

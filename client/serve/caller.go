@@ -16,12 +16,12 @@ import (
 // needs is the role that each operation needs. One that is not here needs an owner.
 var needs = map[string]team.Role{
 	"list-offers": team.Viewer, "list-leases": team.Viewer, "get-lease": team.Viewer, "get-job": team.Viewer, "get-why": team.Viewer, "get-logs": team.Viewer, "list-events": team.Viewer,
-	"get-status": team.Viewer, "get-statistics": team.Viewer, "get-market": team.Viewer, "audit-lease": team.Viewer,
+	"get-status": team.Viewer, "get-statistics": team.Viewer, "get-statistics-history": team.Viewer, "get-checks-by-day": team.Viewer, "get-checks-by-hour": team.Viewer, "get-market": team.Viewer, "audit-lease": team.Viewer,
 	"list-templates": team.Viewer, "get-template": team.Viewer, "list-deployments": team.Viewer, "get-deployment": team.Viewer,
 	"list-clusters": team.Viewer, "get-cluster": team.Viewer, "get-deployment-usage": team.Viewer, "list-budgets": team.Viewer, "get-me": team.Viewer,
 	"wallet-funds": team.Viewer, "keepers": team.Viewer, "lease-use": team.Viewer, "sign-out": team.Viewer,
 
-	"create-order": team.Deployer, "order-template": team.Deployer, "extend-lease": team.Deployer, "stop-lease": team.Deployer, "forward-port": team.Deployer,
+	"create-order": team.Deployer, "order-template": team.Deployer, "extend-lease": team.Deployer, "rename-lease": team.Deployer, "stop-lease": team.Deployer, "forward-port": team.Deployer,
 	"create-deployment": team.Deployer, "delete-deployment": team.Deployer,
 	"create-cluster": team.Deployer, "end-cluster": team.Deployer,
 	"list-inference-tokens": team.Deployer, "create-inference-token": team.Deployer, "delete-inference-token": team.Deployer,

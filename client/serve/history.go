@@ -30,6 +30,7 @@ func (l limit) take(what string) (give func(), err error) {
 func (s *Server) registerHistory(api huma.API) {
 	huma.Register(api, read("get-statistics", "/v1/statistics", "How much of the market is used, and what it asks"), s.statistics)
 	huma.Register(api, read("get-statistics-history", "/v1/statistics/history", "What the market was while this server ran"), s.samples)
+	s.registerChecks(api)
 	op := read("audit-lease", "/v1/audit/{id}", "The history of a lease, rebuilt from its transactions and checked")
 	op.Description = "Of any lease, also of one that is closed and of other customers: every amount, signature and proof is checked. The cluster must still have the transactions."
 	op.Errors = append(op.Errors, http.StatusServiceUnavailable)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -18,8 +19,8 @@ const leasesPath = "/page/leases/"
 // Machines speaks with the machines of the customer's leases, and with keepers about them. It is safe for concurrent use.
 // All errors are those of another's lease, too: service.ErrNoLease.
 type Machines interface {
-	// Use tells what a lease uses, every two seconds, until ctx ends or take returns an error.
-	Use(ctx context.Context, lease solana.PublicKey, take func(service.Use) error) error
+	// Use tells what a lease uses, again and again, until ctx ends or take returns an error.
+	Use(ctx context.Context, lease solana.PublicKey, every time.Duration, take func(service.Use) error) error
 	// Job is what the machine says of the lease's job.
 	Job(ctx context.Context, lease solana.PublicKey) (service.Job, error)
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
@@ -54,7 +55,13 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 			_, w := humago.Unwrap(h)
 			out := newStream(w, done)
 			defer out.beats(ctx)()
-			err := a.Machines.Use(ctx, id, func(u service.Use) error { return out.send("use", "", u) })
+			if out.send("past", "", s.uses.past(id)) != nil {
+				return
+			}
+			err := a.Machines.Use(ctx, id, useEvery, func(u service.Use) error {
+				s.uses.note(id, u)
+				return out.send("use", "", u)
+			})
 			if err != nil && ctx.Err() == nil && out.err() == nil {
 				_ = out.send("problem", "", failed(err))
 			}

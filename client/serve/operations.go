@@ -79,6 +79,7 @@ func (s *Server) register(api huma.API) {
 	s.registerFunding(api)
 	s.registerEvents(api)
 	s.registerExtend(api)
+	s.registerNames(api)
 	s.registerForward(api)
 	s.registerHistory(api)
 	s.registerProvider(api)
@@ -132,7 +133,10 @@ func (s *Server) leases(ctx context.Context, _ *struct{}) (*reply[Leases], error
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &reply[Leases]{Leases{Customer: s.o.Customer.String(), Leases: service.Attested(s.o.Attestations, service.Inspected(s.o.Inspections, all))}}, nil
+	if all, err = s.shown(all...); err != nil {
+		return nil, err
+	}
+	return &reply[Leases]{Leases{Customer: s.o.Customer.String(), Leases: all}}, nil
 }
 
 func (s *Server) lease(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {
@@ -144,7 +148,11 @@ func (s *Server) lease(ctx context.Context, in *leaseInput) (*reply[service.Leas
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &reply[service.Lease]{service.Attested(s.o.Attestations, service.Inspected(s.o.Inspections, []service.Lease{l}))[0]}, nil
+	all, err := s.shown(l)
+	if err != nil {
+		return nil, err
+	}
+	return &reply[service.Lease]{all[0]}, nil
 }
 
 func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market], error) {

@@ -49,7 +49,7 @@ func keptAnswer(path string) time.Duration {
 	switch {
 	case isHeavy(path):
 		return 30 * time.Second
-	case strings.HasPrefix(path, "/v1/statistics/history"):
+	case strings.HasPrefix(path, "/v1/statistics/history"), strings.HasPrefix(path, checksPath):
 		return time.Minute
 	}
 	return 3 * time.Second

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -139,6 +140,18 @@ func (s *Server) beginSamples(ctx context.Context) (end func()) {
 	}
 }
 
+// noteChecks counts the checks of the nodes that were just read.
+func (s *Server) noteChecks() error {
+	if s.o.Checks == nil {
+		return nil
+	}
+	at, all, seen := s.o.Service.SeenChecks(2 * sampleEvery)
+	if !seen {
+		return nil
+	}
+	return s.o.Checks.note(at, all)
+}
+
 // keepSamples notes the market down until ctx ends.
 func (s *Server) keepSamples(ctx context.Context) {
 	t := time.NewTicker(sampleEvery)
@@ -154,7 +167,7 @@ func (s *Server) keepSamples(ctx context.Context) {
 			seen = err == nil
 		}
 		if seen {
-			noted, err = time.Now(), s.o.Samples.note(Sample{At: x.At, Total: x.Total, Models: x.Models})
+			noted, err = time.Now(), errors.Join(s.o.Samples.note(Sample{At: x.At, Total: x.Total, Models: x.Models}), s.noteChecks())
 		}
 		if err != nil && ctx.Err() == nil {
 			s.o.Log.Warn().Err(err).Msg("the market's figures are missing from the history")

@@ -48,6 +48,10 @@ type Options struct {
 	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
+	// Checks counts the checks of machines by day and hour; nil for none.
+	Checks *Checks
+	// LeaseNames keeps what people call their leases; a server without it names none.
+	LeaseNames *LeaseNames
 	// Samples keeps what the market was; nil for a server without a history of it.
 	Samples *Samples
 	// Inference has the deployments, whose requests come to /openai/v1; nil for none.
@@ -86,6 +90,7 @@ type Server struct {
 	streams streams
 	reads   streams // of output, which end soon
 	audits  limit
+	uses    uses
 
 	challenges *challenges
 	// forwards are the ports that lead into containers.
@@ -98,7 +103,10 @@ func New(o Options) *Server {
 		o: o, orders: orders{running: map[string]*buying{}}, audits: make(limit, maxAudits),
 		signIns: signIns{now: time.Now, tokens: map[[32]byte]signedInAs{}}, challenges: newChallenges(time.Now),
 	}
-	s.orders.bought = s.declared
+	s.orders.bought = func(b Bought, r OrderRequest) {
+		s.declared(b, r)
+		s.labelled(b.Order, imageName(r.Image))
+	}
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
@@ -188,6 +196,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.forwards.begin(ctx)()
 	if s.o.Samples != nil {
 		defer s.beginSamples(ctx)()
+	}
+	if s.o.Machines != nil && s.o.Events != nil { // whose leases are in memory
+		defer s.beginUses(ctx)()
 	}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()

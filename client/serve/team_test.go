@@ -78,6 +78,7 @@ func TestRolesOfOperations(t *testing.T) {
 		{http.MethodPost, "/v1/templates/ssh/orders", `{}`, team.Deployer},
 		{http.MethodPost, "/v1/leases/" + lease + "/stop", ``, team.Deployer},
 		{http.MethodPost, "/v1/leases/" + lease + "/extend", `{"seconds": 1}`, team.Deployer},
+		{http.MethodPut, "/v1/leases/" + lease + "/name", `{"name": "x"}`, team.Deployer},
 		{http.MethodPost, "/v1/leases/" + lease + "/forwards", `{"port": 1}`, team.Deployer},
 		{http.MethodPut, "/v1/deployments/x", `{"template": "vllm", "minReplicas": 0, "maxReplicas": 1}`, team.Deployer},
 		{http.MethodDelete, "/v1/deployments/x", ``, team.Deployer},

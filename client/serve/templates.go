@@ -86,7 +86,11 @@ func (s *Server) orderTemplate(ctx context.Context, in *templateOrderInput) (*or
 	if err != nil {
 		return nil, err
 	}
-	return s.order(ctx, &orderInput{Key: in.Key, Body: r})
+	out, err := s.order(ctx, &orderInput{Key: in.Key, Body: r})
+	if err == nil {
+		s.labelled(out.Body.Order, t.Name)
+	}
+	return out, err
 }
 
 // orderOf is the order that a template stands for, and what it renders to.

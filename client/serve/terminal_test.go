@@ -51,7 +51,7 @@ func (echoes) Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) 
 	}
 }
 
-func (echoes) Use(ctx context.Context, _ solana.PublicKey, take func(service.Use) error) error {
+func (echoes) Use(ctx context.Context, _ solana.PublicKey, _ time.Duration, take func(service.Use) error) error {
 	if err := take(service.Use{CPUs: 1.5}); err != nil {
 		return err
 	}

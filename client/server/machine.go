@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -17,13 +18,13 @@ import (
 )
 
 // Use implements serve.Machines.
-func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, take func(service.Use) error) error {
+func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, every time.Duration, take func(service.Use) error) error {
 	w, err := b.to(ctx, lease)
 	if err != nil {
 		return err
 	}
 	defer w.stop()
-	return container.Watch(ctx, w.remote, w.lease, b.Client.Now, container.WatchEvery, take)
+	return container.Watch(ctx, w.remote, w.lease, b.Client.Now, every, take)
 }
 
 // Job implements serve.Machines.

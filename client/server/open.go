@@ -135,7 +135,7 @@ func (s *Server) end(f func() error) { s.ends = append(s.ends, f) }
 
 func (s *Server) file(name string) string { return filepath.Join(s.a.folder.Dir(), name) }
 
-// seen opens what the server keeps of what it has seen: the changes of the customer's accounts, and the market's figures.
+// seen opens what the server keeps of what it has seen: the changes of the customer's accounts, the names of leases, and the market's figures.
 func (s *Server) seen(ctx context.Context, o *serve.Options) error {
 	genesis, err := s.a.Client.Genesis(ctx)
 	if err != nil {
@@ -145,10 +145,18 @@ func (s *Server) seen(ctx context.Context, o *serve.Options) error {
 		return err
 	}
 	s.end(o.Events.Close)
+	if o.LeaseNames, err = serve.OpenLeaseNames(s.file("names.db"), o.Customer); err != nil {
+		return err
+	}
+	s.end(o.LeaseNames.Close)
 	if o.Samples, err = serve.OpenSamples(s.file("statistics.db"), genesis); err != nil {
 		return err
 	}
 	s.end(o.Samples.Close)
+	if o.Checks, err = serve.OpenChecks(s.file("checks.db"), genesis); err != nil {
+		return err
+	}
+	s.end(o.Checks.Close)
 	return nil
 }
 

@@ -67,5 +67,8 @@ func (o *PublicOptions) open(ctx context.Context) (public serve.Options, closed 
 	if public.Samples, err = serve.OpenSamples(filepath.Join(dir, "public-statistics.db"), genesis); err != nil {
 		return public, nil, err
 	}
-	return public, public.Samples.Close, nil
+	if public.Checks, err = serve.OpenChecks(filepath.Join(dir, "public-checks.db"), genesis); err != nil {
+		return public, nil, errors.Join(err, public.Samples.Close())
+	}
+	return public, func() error { return errors.Join(public.Checks.Close(), public.Samples.Close()) }, nil
 }

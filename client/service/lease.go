@@ -19,6 +19,7 @@ import (
 // Lease is a lease: its state, its times, unix seconds, and its money, USDC.
 type Lease struct {
 	Address     string `json:"address"`
+	Name        string `json:"name,omitempty"` // what a server's people call it, or what runs on it; in what a server answers of leases
 	Order       string `json:"order"`
 	Node        string `json:"node"`
 	Customer    string `json:"customer"`

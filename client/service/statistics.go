@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -63,6 +65,29 @@ func (s *Service) SeenStatistics(within time.Duration) (out Statistics, ok bool)
 		return out, false
 	}
 	return r.stats, true
+}
+
+// MachineChecks are the checks of a node, as reports have them in all.
+type MachineChecks struct {
+	Address       solana.PublicKey
+	Passed, Total uint64
+}
+
+// SeenChecks are the checks of all nodes that were read for somebody within a time, and the cluster's time then; ok is false where there
+// are none. Nothing is read for it.
+func (s *Service) SeenChecks(within time.Duration) (at int64, out []MachineChecks, ok bool) {
+	l := s.live.Load()
+	if l == nil {
+		return 0, nil, false
+	}
+	r, age, ok := l.ranking.peek()
+	if !ok || age > within {
+		return 0, nil, false
+	}
+	for _, x := range r.nodes {
+		out = append(out, MachineChecks{x.node.Address, x.node.ChecksPassed, x.node.ChecksTotal})
+	}
+	return r.at, out, true
 }
 
 // tally counts nodes.

@@ -5,6 +5,7 @@ import { el, fill, icon } from './dom.js';
 import { roles } from './frame.js';
 import { isAddress } from './parts.js';
 import { short } from './show.js';
+import { calledText } from './views/rename.js';
 
 const keys = [['/', 'search the market'], ['Ctrl K', 'this list'], ['g then m, d, l or a', 'market, deploy, leases, audit'], ['d', 'deploy'], ['?', 'these keys'], ['Esc', 'close']];
 
@@ -26,7 +27,7 @@ async function all(about) {
   views.push({ group: 'Go to', name: 'Wallet', more: 'Account', href: '#/wallet', symbol: 'wallet' }, { group: 'Go to', name: 'Add credits', more: 'Account', href: '#/credits', symbol: 'plus' });
   const [{ leases }, { templates }] = await Promise.all([get('/v1/leases'), get('/v1/templates')]);
   return [
-    ...leases.slice(0, 20).map((l) => ({ group: 'Leases', name: `${l.gpus} × ${l.model ?? 'GPU'} ${short(l.address)}`, more: l.status, href: `#/lease/${enc(l.address)}`, symbol: 'pulse' })),
+    ...leases.slice(0, 20).map((l) => ({ group: 'Leases', name: `${calledText(l)} ${short(l.address)}`, more: l.status, href: `#/lease/${enc(l.address)}`, symbol: 'pulse' })),
     ...views, ...templates.map((t) => ({ group: 'Deploy', name: `Deploy ${t.title}`, href: `#/deploy?template=${enc(t.name)}`, symbol: 'rocket' })),
   ];
 }

@@ -67,10 +67,10 @@ function copyButton(text, name) {
   return b;
 }
 
-// address is one in short, which can be copied and looked up. kind is address or tx; href leads to a view of it.
-export function address(text, what, { kind = 'address', href, key } = {}) {
+// address is one in short, or by a name, which can be copied and looked up. kind is address or tx; href leads to a view of it.
+export function address(text, what, { kind = 'address', href, key, name } = {}) {
   const known = isAddress(text);
-  const shown = el('code', { title: text }, known ? short(text) : text);
+  const shown = name ? el('bdi', { title: text }, name) : el('code', { title: text }, known ? short(text) : text);
   const link = known && explorer.includes('{path}') && outside(explorer.replace('{path}', `${kind}/${text}`), icon('out'));
   if (link) {
     link.className = 'icon-btn';

@@ -4,6 +4,7 @@ import { el, fill, icon, svg } from '../dom.js';
 import { address, card, copyField, empty, inCard, toast } from '../parts.js';
 import { amount, exact, micro, nb, percent, problem, span } from '../show.js';
 import { lookup } from './lookup.js';
+import { nameOf, readNames } from './rename.js';
 import { steps, verdict } from './steps.js';
 
 // equation shows that what was reserved is what was paid, what is held, and what came back.
@@ -43,7 +44,7 @@ async function overTime(a, signal) {
     unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small' }, `reserved $${r.toFixed(4)} · served $${s.toFixed(4)} · paid $${d.toFixed(4)}`)),
   });
   const put = () => p.show([at, all.map((s) => dollarsOf(s.money.reserved) + dollarsOf(s.money.paid)), served, all.map((s) => dollarsOf(s.money.paid))]);
-  return { figure: el('div', { class: 'stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };
+  return { figure: el('div', { class: 'card pad stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };
 }
 
 const checked = ['Every amount follows from seconds, price and fee', 'Each paid second is in a receipt that both sides signed, or in a report', 'Each report had more than two thirds of the keepers’ weight', 'Everything that was reserved is accounted for'];
@@ -66,7 +67,7 @@ async function show(body, a, again, signal) {
   fill(body,
     verdict(a.outcome, {
       steps: a.steps, text: `Rebuilt from ${transactions} Solana transactions. No keeper’s word was taken for it.${a.lives > 1 ? ` This address was a lease ${a.lives} times; the last one is shown.` : ''}${a.open ? ' The lease is not closed yet.' : ''}`,
-      more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), `${a.gpus} × GPU at ${exact(a.pricePerGpuHour)}${nb}/h`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), `over ${span(Math.max(...times) - Math.min(...times))}`), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease'))),
+      more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), `${a.gpus} × GPU at ${exact(a.pricePerGpuHour)}${nb}/h`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), `over ${span(Math.max(...times) - Math.min(...times))}`), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease', { name: nameOf(a.lease) }))),
       acts: el('div', { class: 'row wrap' }, el('button', { type: 'button', class: 'btn', on: { click: again } }, icon('undo', 's14'), 'Check again'), el('button', { type: 'button', class: 'btn', on: { click: () => save(a) } }, icon('down2', 's14'), 'JSON')),
     }), equation(a),
     el('div', { class: 'lease' }, el('div', { class: 'gap' }, chart?.figure, steps(a.steps)), el('aside', { class: 'stack-16', 'aria-label': 'About this audit' }, who(a),
@@ -75,7 +76,7 @@ async function show(body, a, again, signal) {
   chart?.put();
 }
 
-export async function audit({ root, argument, signal }) {
+export async function audit({ root, argument, signal, about }) {
   const id = decodeURIComponent(argument);
   const body = el('div');
   const form = lookup({ view: 'audit', name: 'lease', value: id, label: 'Lease', note: 'Of any customer, also one that is closed.', verb: 'Audit' });
@@ -87,6 +88,7 @@ export async function audit({ root, argument, signal }) {
   const load = async () => {
     fill(body, el('p', { role: 'status', class: 't2' }, 'Reading the history from the cluster.'));
     try {
+      if (!about.public) await readNames(signal);
       await show(body, await get(`/v1/audit/${encodeURIComponent(id)}`, signal), load, signal);
     } catch (err) {
       if (!signal.aborted) fill(body, problem(err));

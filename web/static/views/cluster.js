@@ -6,10 +6,11 @@ import { address, copyField, crumbs, inCard, state, stats } from '../parts.js';
 import { money, nb, problem, span, when } from '../show.js';
 import { table } from '../table.js';
 import { membersOf, typeOf } from './clusters.js';
+import { nameOf, readNames } from './rename.js';
 
 const over = ['ended', 'failed'];
 
-const leaseLink = (m) => address(m.lease, 'lease', { href: `#/${m.status === 'closed' ? 'audit' : 'lease'}/${encodeURIComponent(m.lease)}`, key: `member-${m.place}` });
+const leaseLink = (m) => address(m.lease, 'lease', { href: `#/${m.status === 'closed' ? 'audit' : 'lease'}/${encodeURIComponent(m.lease)}`, key: `member-${m.place}`, name: nameOf(m.lease) });
 
 const machines = (c) => table('Members', 'A place stays: a machine that takes over has its name and address.', ['Name', 'Address', 'Lease', 'State', 'Machine', 'Used #'],
   c.members.map((m) => [m.host, code(m.address), leaseLink(m), state(m.status), m.node ? address(m.node, 'machine', { href: `#/machine/${encodeURIComponent(m.node)}` }) : '–', m.costAtMost ? money(m.costAtMost) : '–']));
@@ -72,6 +73,7 @@ export async function cluster({ root, argument, signal, every }) {
     else if (!end.isConnected) acts.append(end);
   };
   const load = async () => {
+    await readNames(signal);
     if (!ending) draw(await get(path, signal));
   };
   await load();

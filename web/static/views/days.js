@@ -26,7 +26,7 @@ export function byDay(signal) {
     }
     const { plot } = await import('../plot.js');
     if (signal.aborted) return;
-    const p = plot({ name: 'Earned', label: 'Earned by day', lines: [{ name: 'Earned', colour: 'proof', fill: true }], bars: true, height: 180, signal, unit: (v) => dollars(v.toFixed(2)), text: ([v]) => (v === null ? '–' : dollars(v.toFixed(6))) });
+    const p = plot({ name: 'Earned', label: 'Earned by day', lines: [{ name: 'Earned', colour: 'proof', fill: true }], bars: true, height: 180, signal, unit: (v) => (v > 0 && v < 0.05 ? `$${Number(v.toPrecision(2))}` : dollars(v.toFixed(2))), text: ([v]) => (v === null ? '–' : dollars(v.toFixed(6))) });
     fill(body, p.figure, el('details', { class: 'small' }, el('summary', {}, 'Exact, by day'), table('Earned by day', 'What was settled, the market’s fee taken off; days in UTC.', ['Day', 'Earned #', 'Leases #'], days.map((d) => [d.day, money(d.settled), d.leases]))));
     p.show(filled(days, most));
   };

@@ -6,6 +6,7 @@ import { address, card, copyField, inCard, stats } from '../parts.js';
 import { money, problem, sum, when } from '../show.js';
 import { table } from '../table.js';
 import { replicasOf } from './endpoints.js';
+import { nameOf, readNames } from './rename.js';
 
 const total = (usage, field) => usage.reduce((n, u) => n + (u[field] ?? 0), 0);
 
@@ -60,6 +61,7 @@ export async function endpoint({ root, argument, signal, every }) {
     let d;
     let usage;
     try {
+      await readNames(signal);
       [d, { usage }] = await Promise.all([get(path, signal), get(`${path}/usage?hours=24`, signal)]);
     } catch (err) {
       if (err.status !== 404 || !shown) throw err;
@@ -77,7 +79,7 @@ export async function endpoint({ root, argument, signal, every }) {
       d.deleting && el('p', { role: 'status' }, 'It is being stopped.'),
       d.reason && el('p', { class: 'warn' }, 'The last replica did not serve: ', d.reason, d.retryAt && ['. The next begins at ', when(d.retryAt)]),
             d.replicas.length === 0 ? card({ name: 'Replicas' }, el('p', { class: 'body t2' }, 'None: the first request begins one.')) : table('Replicas', 'Each is a lease.', ['Replica', 'State', 'Lease', 'Requests #', 'USDC an hour #', 'Paid until', 'Note *'],
-        d.replicas.map((r) => [r.id, r.phase, r.lease && address(r.lease, 'lease', { href: `#/lease/${encodeURIComponent(r.lease)}`, key: `replica-${r.id}` }), r.activeRequests, r.pricePerHour, when(r.fundedUntil), r.reason])),
+        d.replicas.map((r) => [r.id, r.phase, r.lease && address(r.lease, 'lease', { href: `#/lease/${encodeURIComponent(r.lease)}`, key: `replica-${r.id}`, name: nameOf(r.lease) }), r.activeRequests, r.pricePerHour, when(r.fundedUntil), r.reason])),
       usageOf(usage),
       inCard({ name: 'For clients' }, describe(['Address', copyField(`${location.origin}/openai/v1`, 'the base URL')], ['Model', el('code', {}, name)], ['Since', when(d.createdAt)])),
       el('details', {}, el('summary', {}, 'What was asked for'), el('pre', { class: 'logs' }, JSON.stringify(d.request, null, 2))));

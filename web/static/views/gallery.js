@@ -3,6 +3,7 @@ import { get } from '../api.js';
 import { el, fill, icon } from '../dom.js';
 import { spark } from '../figures.js';
 import { dollars, memory, percent, problem, three } from '../show.js';
+import { hourBars } from './byday.js';
 import { perDollar } from './offers.js';
 
 // most is how many models have a card.
@@ -34,12 +35,16 @@ export async function gallery(place, choose, signal) {
   }
 }
 
-// pulse sums up the checks of keepers behind the offers that are shown.
-export function pulse(offers) {
-  const [passed, all] = offers.reduce(([p, t], o) => [p + o.checksPassed, t + o.checksTotal], [0, 0]);
+// pulse shows the checks of keepers: of the last day by hour, where the server has counted them, else those behind the offers.
+export function pulse(offers, counted) {
+  const recent = counted.filter((h) => h.at > Date.now() / 1000 - 86_400);
+  const by = recent.some((h) => h.total > 0);
+  const sums = (list, p, t) => list.reduce(([a, b], x) => [a + x[p], b + x[t]], [0, 0]);
+  const [passed, all] = by ? sums(recent, 'passed', 'total') : sums(offers, 'checksPassed', 'checksTotal');
   const figures = offers.filter((o) => Number(o.measured?.tops) > 0).length;
   return el('section', { class: 'card pad pulse', 'aria-label': 'Checks by keepers' },
-    el('div', { class: 'row' }, el('span', { class: 'proof' }, icon('seal')), el('h2', { class: 'h3' }, 'Checked by keepers')),
-    el('div', { class: 'row base small wrap' }, el('span', {}, el('b', { class: 'strong' }, three(all)), ' checks of these machines'), all > 0 && [el('span', { class: 't3' }, '·'), el('span', {}, `${percent((passed / all) * 100)} passed`)]),
-    el('p', { class: 't2 small' }, `${figures} of ${offers.length} machines are measured.`));
+    el('div', { class: 'row' }, el('span', { class: 'proof' }, icon('seal')), el('h2', { class: 'h3' }, by ? 'Checked in the last 24 hours' : 'Checked by keepers')),
+    el('div', { class: 'row base small wrap' }, el('span', {}, el('b', { class: 'strong' }, three(all)), by ? ' checks' : ' checks of these machines'), all > 0 && [el('span', { class: 't3' }, '·'), el('span', {}, `${percent((passed / all) * 100)} passed`)],
+      by && all > passed && el('a', { class: 'link end', href: '#/slashes' }, `${all - passed} failed`)),
+    by && hourBars(recent), el('p', { class: 't2 small' }, `${figures} of ${offers.length} machines are measured.`));
 }

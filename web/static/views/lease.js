@@ -8,6 +8,7 @@ import { tabs } from '../tabs.js';
 import { extendButton, judgeForms } from './actions.js';
 import { logs } from './logs.js';
 import { ports } from './ports.js';
+import { called, renameButton } from './rename.js';
 import { runbar } from './runbar.js';
 import { stopButton } from './stop.js';
 import { terminal } from './terminal.js';
@@ -39,8 +40,8 @@ const badge = (i) => i?.tops && tag(`Measured beside the job at ${clock(i.at)}: 
 // head is what the lease is, its state, and the acts.
 function head(l, failure, load) {
   return el('header', { class: 'lead-row' }, el('div', { class: 'grow' },
-    el('h1', { tabindex: -1, 'data-title': 'Lease' }, `${l.gpus} × ${l.model ?? 'GPU'}`, el('span', { class: 'h1s' }, state(l.status, l.endReason && ` (${l.endReason})`))),
-    el('div', { class: 'meta' }, address(l.address, 'lease'), l.simulated && simulated(), badge(l.inspection), el('span', {}, phases[l.status]))),
+    el('h1', { tabindex: -1, 'data-title': 'Lease' }, called(l), renameButton(l, load), el('span', { class: 'h1s' }, state(l.status, l.endReason && ` (${l.endReason})`))),
+    el('div', { class: 'meta' }, el('span', {}, `${l.gpus} × ${l.model ?? 'GPU'}`), address(l.address, 'lease'), l.simulated && simulated(), badge(l.inspection), el('span', {}, phases[l.status]))),
   el('div', { class: 'row wrap' }, l.status === 'running' && extendButton(l, failure, load), stopButton(l, failure, load)));
 }
 
@@ -80,7 +81,8 @@ export async function lease({ root, argument, signal, every }) {
   const live = el('div', { class: 'gap' });
   const aside = el('aside', { class: 'stack-16', 'aria-label': 'About this lease' });
   const facts = el('div', { class: 'stack-16' });
-  root.append(crumbs('#/leases', 'Leases', el('code', { class: 'tiny' }, short(id))), top, failure, bar, ended, el('div', { class: 'lease' }, live, aside));
+  const here = el('span', { class: 'tiny' }, el('code', {}, short(id)));
+  root.append(crumbs('#/leases', 'Leases', here), top, failure, bar, ended, el('div', { class: 'lease' }, live, aside));
   fill(top, el('h1', { tabindex: -1 }, 'Lease'));
   let shown = '';
   let status = '';
@@ -113,6 +115,7 @@ export async function lease({ root, argument, signal, every }) {
       judged = `${l.status} ${l.rating ?? ''}`;
     }
     fill(top, head(l, failure, load));
+    fill(here, called(l));
     fill(bar, l.status !== 'awarded' && runbar(l));
     fill(ended, over(l, why));
     fill(facts, [proofCard(l.attestation), details(l)]);

@@ -5,6 +5,7 @@ import { measured, pips, strip } from '../figures.js';
 import { address, card, claim, copyField, crumbs, inCard, marks, state, stats } from '../parts.js';
 import { at, line, memory, money, nb, percent, perHour, plural, problem, short, span, sum, three, uptime, when } from '../show.js';
 import { table } from '../table.js';
+import { dayStrip, readDays, since } from './byday.js';
 import { byDay } from './days.js';
 import { faultTable } from './faults.js';
 import { tasks } from './tasks.js';
@@ -22,6 +23,12 @@ function upStrip(r, period) {
     part: c.undecided ? null : Math.min(100, (c.upSeconds / period) * 100), text: `period ${c.period}: ${c.undecided ? 'not decided' : `up ${span(c.upSeconds)}`}`,
   }));
   return all.length > 0 && el('div', { class: 'stack' }, strip(all, `Up ${uptime(r.uptimePercent)}, by its last ${all.length} periods`), el('div', { class: 'row between tiny' }, el('span', { class: 't3' }, `last ${plural(all.length, 'period')}`), el('span', { class: 'medium' }, `${uptime(r.uptimePercent)} up`)));
+}
+
+// byDays shows its checks by day, as this server has counted them.
+function byDays(r) {
+  const days = dayStrip(r.address, 90, 290);
+  return days && el('div', { class: 'stack mt' }, days, el('span', { class: 't3 tiny' }, since(r.address, 90)));
 }
 
 // shares are the last measured periods of its class.
@@ -73,6 +80,7 @@ export async function machine({ root, argument, signal, every, about }) {
     const now = JSON.stringify(r);
     if (now === shown) return;
     shown = now;
+    await readDays([r.address], signal);
     fill(top,
       el('header', { class: 'lead-row' }, el('div', { class: 'grow' }, el('h1', { tabindex: -1, 'data-title': 'Machine' }, `${r.gpus} × ${r.model} `, marks(r), el('span', { class: 'h1s' }, state(r.status))), el('div', { class: 'meta' }, el('span', {}, memory(r.vramMib), ' each'), claim(r.region || 'not said'), r.simulated && simulated())), rent(r, about)),
       stats('In short', ['Price per GPU-hour', money(r.pricePerGpuHour)], ['Leased', el('span', {}, pips(r.gpus - r.freeGpus, r.gpus, 'leased'))], ['Uptime', uptime(r.uptimePercent), r.checksTotal > 0 && `${percent((r.checksPassed / r.checksTotal) * 100)} of ${plural(r.checksTotal, 'check')} passed`],
@@ -80,7 +88,7 @@ export async function machine({ root, argument, signal, every, about }) {
     fill(wide, tasks([r]), r.faults.length > 0 && faultTable(r.faults, 'Faults of this machine that are open.'), days.part, leases(r),
       r.checks.length === 0 ? card({ name: 'Checks' }, el('p', { class: 'body t2' }, 'No report about it was applied yet.')) : checks(r), el('p', { class: 't3 small' }, reach(r.history)));
     days.show(r.days);
-    fill(aside, figures(r), inCard({ name: 'Uptime', level: 'h3' }, upStrip(r, m.params.periodSecs) || el('p', { class: 't2 small' }, 'No report about it was applied yet.')), record(r));
+    fill(aside, figures(r), inCard({ name: 'Uptime', level: 'h3' }, upStrip(r, m.params.periodSecs) || el('p', { class: 't2 small' }, 'No report about it was applied yet.'), byDays(r)), record(r));
   };
   try {
     await load();

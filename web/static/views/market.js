@@ -3,6 +3,7 @@ import { get } from '../api.js';
 import { choice, el, fill, icon, say } from '../dom.js';
 import { skeleton } from '../parts.js';
 import { plural, problem } from '../show.js';
+import { counted, readDays, since } from './byday.js';
 import { gallery, pulse } from './gallery.js';
 import { offersTable } from './offers.js';
 import { places, tiers } from './places.js';
@@ -80,7 +81,9 @@ export async function market({ root, query, signal, every, about }) {
   const pulses = el('div');
   const aside = el('div');
   let asked = 0;
+  let hours = [];
   const sort = choice('sort', sorts);
+  const unfitWords = () => Object.entries(found.unfit).map(([why, n]) => `${n} ${why}`).sort().join(', ');
   const load = async () => {
     const mine = ++asked;
     const q = [...line.terms(), ...filter.terms()].join(' ');
@@ -89,12 +92,23 @@ export async function market({ root, query, signal, every, about }) {
     const before = JSON.stringify([found?.offers, found?.unfit]); // at is another each second
     found = answer;
     if (before === JSON.stringify([found.offers, found.unfit])) return;
-    const unfit = Object.entries(found.unfit).map(([why, n]) => `${n} ${why}`).sort().join(', ');
+    const unfit = unfitWords();
     fill(count, plural(found.fit, 'machine'), unfit && el('span', { class: 'hide-s', title: unfit }, ` · not these: ${unfit}`));
-    fill(table, found.offers.length === 0 ? el('p', { class: 'pad t2' }, 'No machine fits. ', unfit && `Not these: ${unfit}.`) : offersTable(found.offers, `Machines for rent, ${sorts.find(([v]) => v === sort.value)[1].toLowerCase()} first`, !about.public),
-      el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
+    draw();
     fill(aside, places(found.offers));
-    fill(pulses, pulse(found.offers));
+    readDays(found.offers.map((o) => o.address), signal).then((more) => more && draw());
+  };
+  // draw shows the table, and again when more is known of its machines.
+  const draw = () => {
+    const unfit = unfitWords();
+    const seen = found.offers.find((o) => counted(o.address));
+    fill(table, found.offers.length === 0 ? el('p', { class: 'pad t2' }, 'No machine fits. ', unfit && `Not these: ${unfit}.`) : offersTable(found.offers, `Machines for rent, ${sorts.find(([v]) => v === sort.value)[1].toLowerCase()} first`, !about.public),
+      el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), seen && el('span', {}, since(seen.address, 30)), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
+    fill(pulses, pulse(found.offers, hours));
+  };
+  const count24 = async () => {
+    hours = (await get('/v1/checks/hours', signal).catch(() => ({ hours: [] }))).hours; // a server may not count
+    if (found) draw();
   };
   const changed = async () => {
     try {
@@ -117,5 +131,7 @@ export async function market({ root, query, signal, every, about }) {
     el('aside', { class: 'stack-16', 'aria-label': 'Prices and places' }, prices(signal), aside, tiers())));
   await load();
   every(5000, load);
+  count24();
+  every(60_000, count24);
   gallery(cards, (model) => line.set([`gpu=${model.replace(/\s/g, '')}`, ...line.terms().filter((t) => !t.startsWith('gpu='))]), signal);
 }

@@ -30,7 +30,7 @@ const hourly = (r, replicas) => exact(amount(cost(micro(r.maxPricePerGpuHour), r
 export async function newendpoint({ root, query, signal }) {
   const [m, status, all] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal)]);
   const templates = all.templates.filter((x) => x.openai && x.health);
-  root.append(el('h1', { tabindex: -1 }, 'New endpoint'));
+  root.append(el('div', { class: 'view-head' }, el('h1', { tabindex: -1 }, 'New endpoint')));
   if (templates.length === 0) {
     root.append(el('p', { class: 't2' }, 'This server has no template for serving a model.'));
     return;

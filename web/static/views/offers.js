@@ -4,6 +4,7 @@ import { measured, pips } from '../figures.js';
 import { claim, marks } from '../parts.js';
 import { dollars, line, memory, money, nb, percent, plural, three, uptime } from '../show.js';
 import { simulated } from '../dom.js';
+import { dayStrip, since } from './byday.js';
 
 const links = { nvlink: 'NVLink', nvswitch: 'NVSwitch' };
 
@@ -22,9 +23,14 @@ const price = (o) => {
   return [el('div', {}, el('span', { class: 'main' }, money(o.pricePerGpuHour)), el('span', { class: 't3 tiny' }, `${nb}/h`)), el('div', { class: 'sub nowrap' }, per === null ? '–' : `${three(per)} TOPS per $`)];
 };
 
-const reliability = (o) => el('div', { class: 'rel' },
-  el('div', { class: 'row between base' }, el('span', { class: 'main' }, o.checksTotal > 0 ? uptime(o.uptimePercent) : '–'), el('span', { class: 't3 tiny' }, plural(o.jobsCompleted, 'lease'))),
-  el('div', { class: 'sub nowrap' }, o.checksTotal > 0 ? `${percent((o.checksPassed / o.checksTotal) * 100)} of ${plural(o.checksTotal, 'check')}` : 'no check yet'));
+// reliability has the checks by day, where they are known, in place of their sum.
+function reliability(o) {
+  const days = dayStrip(o.address, 30, 148);
+  const checks = o.checksTotal > 0 ? `${percent((o.checksPassed / o.checksTotal) * 100)} of ${plural(o.checksTotal, 'check')}` : 'no check yet';
+  return el('div', { class: 'rel', title: days && `${checks} in all; ${since(o.address, 30)}` }, days,
+    el('div', { class: 'row between base' }, el('span', { class: 'main' }, o.checksTotal > 0 ? uptime(o.uptimePercent) : '–'), el('span', { class: 't3 tiny' }, plural(o.jobsCompleted, 'lease'))),
+    !days && el('div', { class: 'sub nowrap' }, checks));
+}
 
 const network = (o) => (o.measured?.downMbps ? line(o.measured.downMbps, o.measured.upMbps) : claim(line(o.claimed.downMbps, o.claimed.upMbps)));
 

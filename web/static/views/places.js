@@ -15,7 +15,7 @@ export function places(offers) {
   const free = offers.reduce((n, o) => n + o.freeGpus, 0);
   return rows.length > 0 && inCard({ name: 'Where they are', level: 'h3', end: `${free} free` }, el('ul', { class: 'stack-12', 'aria-label': 'Regions' }, rows.map(([name, [n, all]]) => el('li', { class: 'stack' },
     el('div', { class: 'row between small' }, claim(name), el('span', { class: 't3' }, `${n} of ${all} free`)),
-    svg('svg', { class: 'full', viewBox: '0 0 290 6', 'aria-hidden': 'true' }, svg('rect', { class: 'f-track', width: ((290 * all) / most).toFixed(1), height: 6, rx: 3 }), svg('rect', { class: 'f-ink', width: ((290 * n) / most).toFixed(1), height: 6, rx: 3 }))))));
+    svg('svg', { class: 'full', viewBox: '0 0 290 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, svg('rect', { class: 'f-track', width: ((290 * all) / most).toFixed(1), height: 6, rx: 3 }), svg('rect', { class: 'f-ink', width: ((290 * n) / most).toFixed(1), height: 6, rx: 3 }))))));
 }
 
 // tiers says what each means.

@@ -1,8 +1,9 @@
 // The steps of an audit as a line of time, and what they come to.
-import { el, icon, svg } from '../dom.js';
+import { el, fill, icon, svg } from '../dom.js';
 import { moneyBar } from '../figures.js';
 import { address, card } from '../parts.js';
 import { at, clock, plural } from '../show.js';
+import { folds } from './fold.js';
 
 // outcomes are the three that an audit, or a step, comes to: its colours, its mark, its words, and those of a step.
 const outcomes = {
@@ -36,8 +37,28 @@ function one(s, i) {
     el('div', { class: 'barcell' }, s.money && moneyBar(s.money)), el('div', { class: 'sigcell' }, s.transaction && address(s.transaction, 'transaction', { kind: 'tx' })));
 }
 
-// steps lists them, the first first.
+// many are equal neighbours in one line, which a button opens.
+function many(all, { from, to, words }, open) {
+  const last = all[to - 1];
+  const transactions = new Set(all.slice(from, to).map((s) => s.transaction).filter(Boolean)).size;
+  return el('li', { class: 'fold' }, when(all[from]), el('span', { class: 'mark proof' }, icon('check'), el('span', { class: 'unseen' }, shown('right')[4])),
+    el('div', {}, el('button', { type: 'button', class: 'link medium', 'aria-expanded': 'false', on: { click: open } }, words), Number.isFinite(seconds(last)) && el('div', { class: 't2 small' }, 'until ', when(last))),
+    el('div', { class: 'barcell' }, last.money && moneyBar(last.money)), el('div', { class: 'sigcell t3 small' }, transactions > 0 && plural(transactions, 'transaction')));
+}
+
+// steps lists them, the first first; equal neighbours are folded until they are asked for.
 export function steps(all) {
   const wrong = all.filter((s) => s.outcome !== 'right').length;
-  return card({ name: 'Steps', count: all.length, end: wrong === 0 ? 'all checked' : plural(wrong, 'step') + ' not right or not known' }, el('ol', { class: 'tl' }, all.map(one)));
+  const parts = folds(all);
+  const list = el('ol', { class: 'tl' });
+  const each = ({ from, to }) => all.slice(from, to).map((s, k) => one(s, from + k));
+  const draw = () => fill(list, parts.map((p) => (p.words ? many(all, p, () => {
+    delete p.words;
+    draw();
+    const first = document.getElementById(`step-${p.from + 1}`);
+    first?.setAttribute('tabindex', '-1');
+    first?.focus();
+  }) : each(p))));
+  draw();
+  return card({ name: 'Steps', count: all.length, end: wrong === 0 ? 'all checked' : `${plural(wrong, 'step')} not right or not known` }, list);
 }

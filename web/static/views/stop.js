@@ -5,6 +5,7 @@ import { describe, el, icon } from '../dom.js';
 import { leaseMoney, texts } from '../money.js';
 import { toast } from '../parts.js';
 import { exact, money, problem, short, span } from '../show.js';
+import { called } from './rename.js';
 
 const live = ['awarded', 'running'];
 
@@ -24,7 +25,7 @@ export function stopButton(l, failure, done) {
     const yes = await confirmed({
       title: 'Stop this lease?', yes: 'Stop the lease', danger: true,
       body: el('div', {}, el('p', {}, 'Its job ends at once, and what is not saved elsewhere is lost. A lease that is stopped cannot be started again.'),
-        describe(['Lease', el('code', {}, short(l.address))], ['Used so far', [span(l.usedSeconds), t && [', ', money(t.used)]]], ...(t ? [['Comes back to the credits', el('strong', {}, money(t.back))], ['Of what was reserved', money(t.whole)]] : []))),
+        describe(['Lease', [called(l), ' ', el('code', {}, short(l.address))]], ['Used so far', [span(l.usedSeconds), t && [', ', money(t.used)]]], ...(t ? [['Comes back to the credits', el('strong', {}, money(t.back))], ['Of what was reserved', money(t.whole)]] : []))),
     });
     if (!yes) return;
     stopping.add(l.address);

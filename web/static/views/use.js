@@ -7,23 +7,26 @@ import { percent, problem, three } from '../show.js';
 
 const gib = 1 << 30;
 
-// kept are the samples of leases that this tab has seen: a view that is shown again goes on with them.
+// kept are the samples of leases that the server has told this tab, each with the seconds after which the next one comes. A view
+// that is shown again goes on with them.
 const kept = new Map();
 const keptFor = 3600;
-// every is how often a machine reports, seconds; what is missing for longer is a gap.
 const every = 2;
 
-// note keeps a sample, with a gap before it where the machine was silent.
-function note(lease, u) {
-  const all = kept.get(lease) ?? [];
-  const at = Date.parse(u.measuredAt) / 1000;
-  if (all.length && at <= all.at(-1).at) return all;
-  if (all.length && at - all.at(-1).at > 3 * every + 2) all.push({ at: (all.at(-1).at + at) / 2, u: null });
-  all.push({ at, u });
-  while (all[0].at < at - keptFor) all.shift();
-  kept.set(lease, all);
-  return all;
+// add keeps samples, each once, the oldest first.
+function add(lease, samples, step) {
+  const known = new Map((kept.get(lease) ?? []).map((s) => [s.at, s]));
+  for (const u of samples) {
+    const at = Date.parse(u.measuredAt) / 1000;
+    if (Number.isFinite(at) && !known.has(at)) known.set(at, { at, u, step });
+  }
+  const all = [...known.values()].sort((a, b) => a.at - b.at);
+  const now = all.at(-1)?.at;
+  kept.set(lease, all.filter((s) => s.at >= now - keptFor));
 }
+
+// gaps puts a gap where the machine was silent for three samples.
+export const gaps = (all) => all.flatMap((s, i) => (i > 0 && s.at - all[i - 1].at > 3 * Math.max(s.step, all[i - 1].step) + 2 ? [{ at: (s.at + all[i - 1].at) / 2, u: null }, s] : [s]));
 
 const mean = (all) => (all.length ? all.reduce((a, b) => a + b, 0) / all.length : null);
 const total = (all) => (all.length ? all.reduce((a, b) => a + b, 0) : null);
@@ -53,7 +56,8 @@ export function use(lease, signal) {
   let made = null;
   let shape = '';
   let within = 900;
-  const draw = (all) => {
+  const draw = () => {
+    const all = gaps(kept.get(lease) ?? []);
     const last = all.findLast((s) => s.u)?.u;
     if (!last) return;
     const now = charts(last);
@@ -69,9 +73,14 @@ export function use(lease, signal) {
   const follow = async () => {
     try {
       await events(`/page/leases/${encodeURIComponent(lease)}/use`, {}, signal, {
+        past: (p) => {
+          add(lease, p.samples, p.everySeconds);
+          draw();
+        },
         use: (u) => {
           failure.replaceChildren();
-          draw(note(lease, u));
+          add(lease, [u], every);
+          draw();
         },
         problem: (p) => fill(failure, problem({ body: p })),
       });
@@ -83,6 +92,6 @@ export function use(lease, signal) {
   follow();
   return el('section', { 'aria-label': 'Telemetry' }, el('div', { class: 'row tele' }, el('h2', {}, 'Telemetry'), note2, el('span', { class: 'end' }, seg('Time of the charts', [[300, '5 min'], [900, '15 min'], [3600, '1 h']], within, (s) => {
     within = s;
-    draw(kept.get(lease) ?? []);
+    draw();
   }))), failure, grid);
 }

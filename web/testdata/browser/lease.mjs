@@ -43,6 +43,22 @@ const telemetry = page.getByRole('region', { name: 'Telemetry' });
 await telemetry.locator('figure', { hasText: 'CPU' }).locator('canvas').waitFor();
 await telemetry.locator('figure', { hasText: 'GPU' }).first().waitFor();
 assert.ok(await telemetry.locator('.simulated').count() > 0, 'simulated GPUs are marked');
+
+// The server has kept what it used: after a reload the charts go on.
+await page.waitForTimeout(9000);
+await page.reload();
+const past = await page.evaluate(async () => {
+  const { events } = await import('/page/api.js');
+  const stop = new AbortController();
+  return new Promise((resolve, reject) => {
+    events(`/page/leases/${location.hash.split('/').at(-1)}/use`, {}, stop.signal, { past: (p) => {
+      resolve(p);
+      stop.abort();
+    } }).catch(reject);
+  });
+});
+assert.ok(past.samples.length > 0 && past.everySeconds === 10, 'the server has kept samples');
+await telemetry.locator('figure', { hasText: 'CPU' }).locator('canvas').waitFor();
 const part = (name) => page.getByRole('tab', { name, exact: true }).click();
 step('output and use');
 
@@ -81,6 +97,9 @@ await page.keyboard.press('Enter');
 await screen.locator('.t-f1', { hasText: 'red' }).waitFor();
 assert.equal(await page.locator('main img').count(), 0);
 await look(page, 'a lease with a terminal');
+await page.keyboard.type('clear; uname -sr; free -m; ls -l /');
+await page.keyboard.press('Enter');
+await screen.getByText(/ proc\s*$/).waitFor();
 await shot(page, 'lease', true);
 await page.setViewportSize({ width: 800, height: 900 });
 await page.waitForTimeout(300);

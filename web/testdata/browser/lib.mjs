@@ -35,10 +35,25 @@ export async function begin(executablePath, origin, folder) {
     return page;
   }
 
+  // copies presses a button that copies, and says what is on the clipboard then.
+  async function copies(page, button) {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+    await page.evaluate(() => {
+      document.getElementById('said').textContent = '';
+      return navigator.clipboard.writeText('nothing');
+    });
+    await button.click();
+    await page.waitForFunction(() => document.getElementById('said').textContent === 'Copied');
+    return page.evaluate(() => navigator.clipboard.readText());
+  }
+
   // shot takes a picture; of a whole page from its top, where the header is.
   async function shot(page, name, fullPage = false) {
     if (!folder) return;
-    if (fullPage) await page.evaluate(() => scrollTo(0, 0));
+    await page.evaluate(() => {
+      scrollTo(0, 0);
+      document.getElementById('toasts')?.replaceChildren(); // the page of signatures has none
+    });
     await page.screenshot({ path: `${folder}/${name}.png`, fullPage });
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.screenshot({ path: `${folder}/${name}-dark.png`, fullPage });
@@ -64,7 +79,7 @@ export async function begin(executablePath, origin, folder) {
     await browser.close();
     step('done');
   }
-  return { tab, shot, look, step, end };
+  return { tab, copies, shot, look, step, end };
 }
 
 // heading waits for a view, whose heading has its name or is of it; without it, what is shown in its place is told.

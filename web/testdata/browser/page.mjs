@@ -10,7 +10,7 @@ import { advanced, begin, deploy, heading, open } from './lib.mjs';
 
 const [executablePath, link, tokenFile, folder] = process.argv.slice(2);
 const origin = new URL(link).origin;
-const { tab, shot, look, step, end } = await begin(executablePath, origin, folder);
+const { tab, copies, shot, look, step, end } = await begin(executablePath, origin, folder);
 
 // The link signs in once.
 const page = await tab();
@@ -132,6 +132,23 @@ assert.deepEqual(written, {
   money: { used: '1.58', paid: '1.49', served: '0.09', back: '6.34', whole: '7.92' },
 });
 
+// Equal neighbours of an audit are folded, those that are not right never; a machine that was silent leaves a gap.
+const parted = await page.evaluate(async () => {
+  const { folds } = await import('/page/views/fold.js');
+  const { gaps } = await import('/page/views/use.js');
+  const all = (text, wrong = -1) => folds(text.split(' ').map((name, i) => ({ name, outcome: i === wrong ? 'wrong' : 'right' }))).map((f) => (f.words ? `${f.from}-${f.to} ${f.words}` : f.to - f.from > 1 ? `${f.from}-${f.to}` : f.from));
+  const at = (times, step) => gaps(times.map((t) => ({ at: t, step, u: t }))).map((s) => s.u);
+  return {
+    one: all('order award paid paid paid paid end'), two: all('order paid paid end'), pairs: all('start verified paid verified paid verified paid end'), wrong: all('paid paid paid paid paid paid paid', 3), other: all('a b a b a b'),
+    gaps: [at([0, 2, 4, 6], 2), at([0, 2, 20, 22], 2), at([0, 10, 30, 90], 10)],
+  };
+});
+assert.deepEqual(parted, {
+  one: [0, 1, 2, '3-6 3\u00a0more settlements like this', 6], two: [0, 1, 2, 3], pairs: [0, '1-3', '3-7 2\u00a0more reports with their settlements like this', 7],
+  wrong: [0, '1-3 2\u00a0more settlements like this', 3, 4, '5-7 2\u00a0more settlements like this'], other: ['0-2', '2-6 4\u00a0more steps like this'],
+  gaps: [[0, 2, 4, 6], [0, 2, null, 20, 22], [0, 10, 30, null, 90]],
+});
+
 // An order that the market refuses: the error is shown as it is.
 await open(page, 'Deploy');
 await look(page, 'deploy');
@@ -195,6 +212,48 @@ for (let n = 0; ; n++) {
 }
 step('a lease runs');
 
+// What is copied is the whole of it, also where less is shown.
+const address = listed[0].address;
+assert.equal(await copies(page, page.getByRole('button', { name: 'Copy lease', exact: true })), address);
+assert.ok(!(await page.locator('.meta code').first().innerText()).includes(address), 'the address is shown in short');
+assert.equal(await copies(page, page.getByRole('button', { name: 'Copy the SSH command' })), `gantry ssh ${address}`);
+await page.evaluate(async () => {
+  const { copyField } = await import('/page/parts.js');
+  document.querySelector('main').append(copyField('https://node.example/a?b=1#c', 'what is tried'));
+});
+const tried = page.getByRole('button', { name: 'Copy what is tried' });
+assert.equal(await tried.locator('xpath=../code').innerText(), 'node.example/a?b=1#c');
+assert.equal(await copies(page, tried), 'https://node.example/a?b=1#c');
+step('copied');
+
+// A name is what a person writes, whatever that is, and is shown everywhere.
+const title = page.locator('h1 bdi');
+assert.match(await title.innerText(), new RegExp(`^a100.*-${address.slice(0, 4)}$`), 'it begins with one of its GPUs');
+const rename = async (name) => {
+  await page.getByRole('button', { name: 'Rename this lease' }).click();
+  await page.getByRole('dialog').getByLabel('Name').fill(name);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+};
+const strange = `<img src=x onerror=alert(1)> \u202E \u05D0\u05D1 ${'w'.repeat(64)}`.slice(0, 64);
+await rename(strange);
+await page.waitForFunction((text) => document.querySelector('h1 bdi').textContent === text, strange);
+await page.reload();
+await page.waitForFunction((text) => document.querySelector('h1 bdi')?.textContent === text, strange);
+assert.equal(await page.locator('main img').count(), 0);
+await look(page, 'a lease with a name');
+await page.keyboard.press('Control+k');
+await page.getByRole('dialog').getByRole('combobox').fill('wwww');
+await page.getByRole('option', { name: /wwww/ }).waitFor();
+await page.keyboard.press('Escape');
+await open(page, 'Leases');
+await page.getByRole('row', { name: /wwww/ }).getByRole('link').first().click();
+await heading(page, 'Lease');
+await rename('');
+await page.waitForFunction((letters) => document.querySelector('h1 bdi').textContent.endsWith(letters), `-${address.slice(0, 4)}`);
+await rename('nightly training');
+step('names');
+
 await open(page, 'Leases');
 const row = page.getByRole('row', { name: /Running/ });
 await row.waitFor();
@@ -213,10 +272,32 @@ await page.getByRole('button', { name: 'Stop the lease' }).click();
 await page.getByRole('alert').getByText('the cluster has not answered').waitFor();
 await page.waitForResponse(`${origin}/v1/leases`);
 await page.getByRole('alert').getByText('the cluster has not answered').waitFor();
-await row.getByRole('button', { name: /^Stop/ }).click();
+// A stop brings back what the page has said, less the seconds that the machine has served since; nothing else.
+const free = () => page.evaluate(async () => (await (await import('/page/api.js')).get('/v1/status')).account.free);
+const freeBefore = await free();
+const shownLease = await page.evaluate(async (id) => {
+  document.querySelector('button.stop').click(); // with what the page knows at this moment
+  return (await import('/page/api.js')).get(`/v1/leases/${id}`);
+}, address);
+const said = await page.getByRole('dialog').locator('strong span').getAttribute('title');
+const stopped = page.waitForResponse((r) => r.url().endsWith('/stop'));
 await page.getByRole('button', { name: 'Stop the lease' }).click();
+const ended = await (await stopped).json();
 await page.getByText('Ended (by customer)').waitFor();
 assert.equal(await page.getByRole('button', { name: /^Stop/ }).count(), 0);
+const freeAfter = await free();
+const stop = await page.evaluate(async ([before, after, said, lease, first]) => {
+  const { cost, micro } = await import('/page/show.js');
+  const { leaseMoney } = await import('/page/money.js');
+  const [price, back] = [micro(lease.pricePerGpuHour), micro(said.replace('$', ''))];
+  const m = leaseMoney(lease);
+  const at = (seconds) => cost(price, lease.gpus, seconds);
+  const served = [...Array(lease.usedSeconds + 1).keys()].find((s) => leaseMoney(first).whole - at(s) === back); // seconds that the page knew of
+  return { returned: String(micro(after) - micro(before)), says: String(m.back), back: String(back), served, used: lease.usedSeconds, later: String(at(lease.usedSeconds) - at(served ?? 0)) };
+}, [freeBefore, freeAfter, said, ended, shownLease]);
+assert.equal(stop.says, '0', 'nothing is left to come back');
+assert.ok(stop.served !== undefined && stop.used - stop.served <= 10, `the page knew of the seconds: ${JSON.stringify(stop)}`);
+assert.equal(BigInt(stop.back) - BigInt(stop.returned), BigInt(stop.later), `only the seconds since were taken: ${JSON.stringify(stop)}`);
 step('it is stopped');
 
 // Hostile texts in every place: they are shown as they are, and make nothing.

@@ -45,7 +45,7 @@ for part in "$@"; do
   # Programs of templates in containers, and llama.cpp's server as processes and in leases.
   templates)
     "$root/scripts/toolchain.sh" sandbox registry openai model jupyter && "$root/scripts/build.sh" surfnet go &&
-      GANTRY_TEST_ALL=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference &&
+      GANTRY_TEST_ALL=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./inference &&
       GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 30m -run RealModel ./localnet/scenario
     ;;
   # Ray and PyTorch over the machines of an order, one of which fails.

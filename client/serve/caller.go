@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/gantry-market/gantry/client/inference"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/team"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/client/inference"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/team"
 )
 

@@ -66,7 +66,7 @@ async function show(body, a, again, signal) {
   if (signal.aborted) return;
   fill(body,
     verdict(a.outcome, {
-      steps: a.steps, text: `Rebuilt from ${transactions} Solana transactions. No keeper’s word was taken for it.${a.lives > 1 ? ` This address was a lease ${a.lives} times; the last one is shown.` : ''}${a.open ? ' The lease is not closed yet.' : ''}`,
+      steps: a.steps, text: `Rebuilt from ${transactions} Solana transactions. No single keeper’s word was taken for it.${a.lives > 1 ? ` This address was a lease ${a.lives} times; the last one is shown.` : ''}${a.open ? ' The lease is not closed yet.' : ''}`,
       more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), `${a.gpus} × GPU at ${exact(a.pricePerGpuHour)}${nb}/h`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), `over ${span(Math.max(...times) - Math.min(...times))}`), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease', { name: nameOf(a.lease) }))),
       acts: el('div', { class: 'row wrap' }, el('button', { type: 'button', class: 'btn', on: { click: again } }, icon('undo', 's14'), 'Check again'), el('button', { type: 'button', class: 'btn', on: { click: () => save(a) } }, icon('down2', 's14'), 'JSON')),
     }), equation(a),

@@ -128,7 +128,7 @@ func stockClients(t *testing.T) (python string, w *site) {
 	if err != nil {
 		t.Skip("SKIPPED: the stock clients of OpenAI and Anthropic, and LiteLLM, are missing: scripts/toolchain.sh openai")
 	}
-	w = start(t, &processes{t: t, program: []string{imagetest.Program(t, "../../localnet/scenario/testdata/modelserver")}, leases: map[string]*process{}})
+	w = start(t, &processes{t: t, program: []string{imagetest.Program(t, "../localnet/scenario/testdata/modelserver")}, leases: map[string]*process{}})
 	w.create(spec("words", func(s *Spec) { s.Min = 1 }))
 	w.create(spec("nothing", func(s *Spec) { s.Order, s.Wait = json.RawMessage(`"none"`), time.Second }))
 	w.serving("words", 1)
@@ -180,7 +180,7 @@ func TestARealModelServer(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: the stock clients of OpenAI and Anthropic, and LiteLLM, are missing: scripts/toolchain.sh openai")
 	}
-	const dir = "../../localnet/scenario/testdata/llama/"
+	const dir = "../localnet/scenario/testdata/llama/"
 	model := filepath.Join(t.TempDir(), "model.gguf")
 	out, err := exec.CommandContext(t.Context(), python, dir+"model.py", model).CombinedOutput()
 	require.NoError(t, err, string(out))

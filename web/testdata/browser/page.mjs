@@ -200,7 +200,7 @@ assert.equal(listed.length, 1, 'one lease for a purchase');
 assert.equal(listed[0].status, 'running');
 assert.equal((await answer).leases[0]?.address ?? listed[0].address, listed[0].address, 'both requests are answered with it');
 await look(page, 'lease');
-await shot(page, 'lease', true);
+await shot(page, 'lease-of-a-command', true);
 // One number for one thing: what comes back is the same in the bar and in the dialog.
 for (let n = 0; ; n++) {
   await page.getByRole('button', { name: /^Stop lease/ }).click();

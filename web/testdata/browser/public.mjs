@@ -25,7 +25,7 @@ await page.locator('.offers tbody a').first().click();
 await heading(page, 'Machine');
 await page.getByText(/^gantry deploy --gpu/).waitFor();
 await look(page, 'public machine');
-await shot(page, 'machine', true);
+await shot(page, 'public-machine', true);
 for (const name of ['Keepers', 'Slashes', 'Network', 'Machines', 'Calculator']) {
   await open(page, name);
   await look(page, `public ${name}`);

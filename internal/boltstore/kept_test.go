@@ -1,0 +1,26 @@
+package boltstore_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/boltstore"
+)
+
+// A file without the value opens, and one with it opens too.
+func TestKeptSurvivesRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	c := boltstore.Config{Name: "x", Schema: 1, Owner: []byte("me"), DescribeOwner: func(b []byte) string { return string(b) }, NoSync: true}
+	for _, want := range []string{"", "one", "two"} {
+		db, err := boltstore.Open(path, c)
+		require.NoError(t, err)
+		got, err := db.Kept("notices").Load()
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+		next := map[string]string{"": "one", "one": "two", "two": "three"}[want]
+		require.NoError(t, db.Kept("notices").Save([]byte(next)))
+		require.NoError(t, db.Close())
+	}
+}

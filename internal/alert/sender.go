@@ -14,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // Defaults of a Sender.
@@ -24,6 +25,8 @@ const (
 	// maxRetry bounds the time between two attempts, keepTrying the time for which a notice is tried.
 	maxRetry   = 10 * time.Minute
 	keepTrying = 24 * time.Hour
+	// flushWithin bounds Flush, which looks so often.
+	flushWithin, flushEvery = time.Minute, 20 * time.Millisecond
 	// calm is how long a condition must be over before it counts as a new one.
 	calm = 10 * time.Minute
 )
@@ -197,13 +200,32 @@ func (s *Sender) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// Flush sends what is queued, for as long as ctx lasts. Run must have ended.
+func (s *Sender) Flush(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Run(ctx) // its only error is the context's
+	}()
+	_ = wait.Again(ctx, flushWithin, flushEvery, s.waiting)
+	cancel()
+	<-done
+}
+
+func (s *Sender) waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.state.Queue) > 0
+}
+
 // serve sends to one target, so that a target that hangs delays no other.
 func (s *Sender) serve(ctx context.Context, t Target) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
-		q, wait := s.state.due(t.ID, s.o.PerHour, s.o.Now())
+		q, pause := s.state.due(t.ID, s.o.PerHour, s.o.Now())
 		var n Notice
 		if q != nil {
 			n = q.Notice
@@ -217,7 +239,7 @@ func (s *Sender) serve(ctx context.Context, t Target) error {
 			s.delivered(q, t, err)
 			continue
 		}
-		timer.Reset(max(wait, time.Millisecond))
+		timer.Reset(max(pause, time.Millisecond))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

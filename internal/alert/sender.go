@@ -91,8 +91,11 @@ func New(o Options) (*Sender, error) {
 	for _, t := range o.Targets {
 		s.wake[t.ID] = make(chan struct{}, 1)
 	}
-	s.state, err = decode(raw, o.Targets)
-	return s, err
+	if s.state, err = decode(raw, o.Targets); err != nil {
+		// Another version may have written it. Notices must not keep a daemon from its work.
+		o.Log.Warn().Err(err).Msg("which notices were sent cannot be read; what lasts is sent again")
+	}
+	return s, nil
 }
 
 // Counts says what became of notices since the start.

@@ -56,7 +56,7 @@ func decode(raw []byte, targets []Target) (state, error) {
 	s := state{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return s, fmt.Errorf("notices that were sent: %w", err)
+			return state{Known: map[string]known{}, Sent: map[string][]time.Time{}}, fmt.Errorf("notices that were sent: %w", err)
 		}
 	}
 	if s.Known == nil {
@@ -70,6 +70,9 @@ func decode(raw []byte, targets []Target) (state, error) {
 	// How long a condition lasted that nobody was told about is not known after a pause.
 	maps.DeleteFunc(s.Known, func(_ string, k known) bool { return !k.Told })
 	s.Queue = slices.DeleteFunc(s.Queue, func(q *queued) bool {
+		if q == nil {
+			return true
+		}
 		q.Left = slices.DeleteFunc(q.Left, func(id string) bool { return !has(id) })
 		return len(q.Left) == 0
 	})

@@ -1,20 +1,18 @@
-package boltstore_test
+package boltstore
 
 import (
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 // A file without the value opens, and one with it opens too.
 func TestKeptSurvivesRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
-	c := boltstore.Config{Name: "x", Schema: 1, Owner: []byte("me"), DescribeOwner: func(b []byte) string { return string(b) }, NoSync: true}
+	c := Config{Name: "x", Schema: 1, Owner: []byte("me"), DescribeOwner: func(b []byte) string { return string(b) }, NoSync: true}
 	for _, want := range []string{"", "one", "two"} {
-		db, err := boltstore.Open(path, c)
+		db, err := Open(path, c)
 		require.NoError(t, err)
 		got, err := db.Kept("notices").Load()
 		require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/hours"
 	"github.com/gantry-market/gantry/agent/offer"
-	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/txm"
@@ -192,9 +191,6 @@ func (c Config) Complete() (Config, error) {
 	}
 	if _, err := ParseInventory(c.Inventory); err != nil {
 		return c, err
-	}
-	if _, err := alert.ParseAll(c.Notify); err != nil {
-		return c, fmt.Errorf("%w: --notify: %w", ErrConfig, err)
 	}
 	if _, err := c.Network.Options(); err != nil {
 		return c, err

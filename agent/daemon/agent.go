@@ -107,7 +107,8 @@ type Agent struct {
 	devices     []format.Device // what computes on the node's GPUs, in the order of their indices
 	measured    []format.Device // the same, where the node is not simulated to be false
 	figures     *figures.Server
-	notices     *alert.Sender                  // for people; nil where no target is configured
+	targets     []alert.Target                 // of notices for people
+	notices     *alert.Sender                  // to the targets; nil where there is none
 	balance     atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
 	assembled   atomic.Bool                    // what needs the node's account is there
 	guest       *guest.Key                     // of this process; its evidence shows it
@@ -124,7 +125,11 @@ func New(o Options) (*Agent, error) {
 	if o.Shared != nil && (o.Shared.Client == nil || o.Shared.View == nil) {
 		return nil, errors.New("agents that share the way to the chain need a client and a view")
 	}
-	return &Agent{cfg: o.Config, log: o.Log, shared: o.Shared}, nil
+	targets, err := alert.ParseAll(o.Config.Notify)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --notify: %w", config.ErrConfig, err)
+	}
+	return &Agent{targets: targets, cfg: o.Config, log: o.Log, shared: o.Shared}, nil
 }
 
 // Run serves keepers and customers until ctx ends. Jobs go on without the agent.

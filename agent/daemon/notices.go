@@ -41,16 +41,12 @@ func NoticeSource() string {
 }
 
 // openNotices makes the sender of notices for people, where a target is configured.
-func (a *Agent) openNotices() error {
-	if len(a.cfg.Notify) == 0 {
+func (a *Agent) openNotices() (err error) {
+	if len(a.targets) == 0 {
 		return nil
 	}
-	targets, err := alert.ParseAll(a.cfg.Notify)
-	if err != nil {
-		return err
-	}
 	a.notices, err = alert.New(alert.Options{
-		Targets: targets, Memory: a.store.Notices(), Source: NoticeSource(), Log: a.log.With().Str("part", "notices").Logger(),
+		Targets: a.targets, Memory: a.store.Notices(), Source: NoticeSource(), Log: a.log.With().Str("part", "notices").Logger(),
 	})
 	return err
 }

@@ -76,8 +76,12 @@ func TestAnAgentThatStopsTellsSo(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	a := &Agent{cfg: config.Config{Notify: []string{s.URL}}, log: zerolog.Nop()}
-	var err error
+	o := Options{Config: config.Config{DataDir: t.TempDir(), RPC: "x", NodeKey: "x", Inventory: "x", Notify: []string{"nowhere"}}, Log: zerolog.Nop()}
+	_, err := New(o)
+	require.ErrorIs(t, err, config.ErrConfig)
+	o.Config.Notify = []string{s.URL}
+	a, err := New(o)
+	require.NoError(t, err)
 	a.store, err = store.Open(filepath.Join(t.TempDir(), "agent.db"), store.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, a.store.Close()) }()

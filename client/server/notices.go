@@ -22,7 +22,7 @@ import (
 
 const (
 	// noticesEvery is the time between two looks at what needs a person.
-	noticesEvery = 30 * time.Second
+	noticesEvery = time.Minute
 	// unattendedFor is how long a lease may be without its job before a person is told.
 	unattendedFor = 10 * time.Minute
 	// oldEnd is the age of an end that nobody is told about: a new server sees old leases too.
@@ -98,12 +98,14 @@ func (s *Server) notify(ctx context.Context) error {
 
 // watchAccount tells people what lasts, until ctx ends.
 func (s *Server) watchAccount(ctx context.Context) error {
+	told := false // that a budget cannot be read
 	for {
-		if v := s.a.Service.Followed(s.a.Customer); v != nil {
-			names, held, err := s.budgets.known()
-			if err != nil {
-				s.a.Log.Warn().Err(err).Msg("notices leave out some budgets")
-			}
+		names, held, err := s.budgets.known()
+		if err != nil && !told {
+			s.a.Log.Warn().Err(err).Msg("budgets cannot be read; no notices about them are sent until they can")
+		}
+		told = err != nil
+		if v := s.a.Service.Followed(s.a.Customer); v != nil && err == nil {
 			s.notices.Standing(groupAccount, standing(v, s.a.Customer, names, held))
 		}
 		if err := wait.For(ctx, noticesEvery); err != nil {

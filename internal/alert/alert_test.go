@@ -132,6 +132,9 @@ func TestErrorsHideSecrets(t *testing.T) {
 	}
 	_, err = ParseAll([]string{"https://h/x", "secret"})
 	require.ErrorContains(t, err, "URL 2")
+	all, err := ParseAll([]string{"https://h/x", "https://h/y", "https://h/x"})
+	require.NoError(t, err)
+	require.Len(t, all, 2)
 }
 
 func TestSecretsComeFromFiles(t *testing.T) {

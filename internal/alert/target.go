@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ func (t Target) deliver(ctx context.Context, n Notice) error {
 	return t.send(ctx, n)
 }
 
-// ParseAll parses several URLs. Error: ErrTarget.
+// ParseAll parses several URLs; one that stands there twice counts once. Error: ErrTarget.
 func ParseAll(texts []string) ([]Target, error) {
 	var all []Target
 	for i, text := range texts {
@@ -45,7 +46,9 @@ func ParseAll(texts []string) ([]Target, error) {
 		if err != nil {
 			return nil, fmt.Errorf("URL %d for notices: %w", i+1, err)
 		}
-		all = append(all, t)
+		if !slices.ContainsFunc(all, func(o Target) bool { return o.ID == t.ID }) {
+			all = append(all, t)
+		}
 	}
 	return all, nil
 }

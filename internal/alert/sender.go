@@ -157,22 +157,24 @@ func (s *Sender) Event(n Notice) {
 		return
 	}
 	s.state.Known[id] = known{Since: now, Told: true}
-	s.queue(id, n, now)
+	if !s.queue(id, n, now) { // a condition that lasts is tried again, this is not
+		s.dropped.Add(uint64(len(s.o.Targets)))
+	}
 	s.state.prune(now)
 	s.save()
 }
 
-// queue adds a notice; false if the queue is full. The caller holds mu.
+// queue adds a notice; false if the queues of all targets are full. The caller holds mu.
 func (s *Sender) queue(id string, n Notice, now time.Time) bool {
-	if !s.state.add(id, n.clean(s.o.Source, now), s.o.Targets, now) {
-		s.dropped.Add(uint64(len(s.o.Targets)))
-		if !s.full {
-			s.o.Log.Warn().Int("waiting", queueSize).Msg("too many notices wait; further ones are dropped")
-		}
-		s.full = true
+	takes := s.state.add(id, n.clean(s.o.Source, now), s.o.Targets, now)
+	full := takes < len(s.o.Targets)
+	if full && !s.full {
+		s.o.Log.Warn().Int("waiting", queueSize).Msg("too many notices wait for a target; further ones are dropped")
+	}
+	if s.full = full; takes == 0 {
 		return false
 	}
-	s.full = false
+	s.dropped.Add(uint64(len(s.o.Targets) - takes))
 	for _, c := range s.wake {
 		select {
 		case c <- struct{}{}:

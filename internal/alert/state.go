@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// queueSize bounds how many notices wait.
+	// queueSize bounds how many notices wait for a target.
 	queueSize = 64
 	// maxKnown bounds how many events are kept as sent.
 	maxKnown = 2000
@@ -79,17 +79,25 @@ func decode(raw []byte, targets []Target) (state, error) {
 	return s, nil
 }
 
-// add queues a notice for all targets; false if the queue is full.
-func (s *state) add(id string, n Notice, targets []Target, now time.Time) bool {
-	if len(s.Queue) >= queueSize {
-		return false
+// add queues a notice, and returns for how many targets. A target for which too many wait is left out: one that is dead
+// must not fill the queue of the others.
+func (s *state) add(id string, n Notice, targets []Target, now time.Time) int {
+	waiting := map[string]int{}
+	for _, q := range s.Queue {
+		for _, target := range q.Left {
+			waiting[target]++
+		}
 	}
 	q := &queued{Notice: n, ID: id, At: now}
 	for _, t := range targets {
-		q.Left = append(q.Left, t.ID)
+		if waiting[t.ID] < queueSize {
+			q.Left = append(q.Left, t.ID)
+		}
 	}
-	s.Queue = append(s.Queue, q)
-	return true
+	if len(q.Left) > 0 {
+		s.Queue = append(s.Queue, q)
+	}
+	return len(q.Left)
 }
 
 // over forgets a condition that ended before a person was told, and reports whether it did.

@@ -47,6 +47,8 @@ type Config struct {
 	Site   string   `yaml:"site,omitempty"`
 	// Metrics is the loopback address of figures, health and readiness; empty for none.
 	Metrics string `yaml:"metrics,omitempty"`
+	// Notify are the URLs that get notices for people, as package alert reads them.
+	Notify []string `yaml:"notify,omitempty"`
 	// Inventory is where GPUs come from: "nvml", or "simulated:MODEL:COUNT" on local networks.
 	Inventory string `yaml:"inventory,omitempty"`
 	// Runsc is the path of gVisor's runtime, in which jobs with an image run. Empty: beside this binary, or in PATH, or
@@ -276,6 +278,7 @@ func ParseInventory(s string) (host.Source, error) {
 }
 
 // Paths inside the data folder.
+func (c Config) File() string         { return filepath.Join(c.DataDir, FileName) }
 func (c Config) StorePath() string    { return filepath.Join(c.DataDir, "agent.db") }
 func (c Config) TxPath() string       { return filepath.Join(c.DataDir, "transactions.db") }
 func (c Config) ProviderPath() string { return filepath.Join(c.DataDir, "provider-transactions.db") }

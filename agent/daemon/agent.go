@@ -28,6 +28,7 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/internal/figures"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/clock"
@@ -106,11 +107,14 @@ type Agent struct {
 	devices     []format.Device // what computes on the node's GPUs, in the order of their indices
 	measured    []format.Device // the same, where the node is not simulated to be false
 	figures     *figures.Server
-	assembled   atomic.Bool            // what needs the node's account is there
-	guest       *guest.Key             // of this process; its evidence shows it
-	guests      atomic.Pointer[guests] // nil until the node knows its account
-	asked       atomic.Int64           // when a keeper last asked, unix nanoseconds
-	awake       atomic.Int64           // when the node last ended a hibernation, the same; 0 if it did not
+	targets     []alert.Target                 // of notices for people
+	notices     *alert.Sender                  // to the targets; nil where there is none
+	balance     atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
+	assembled   atomic.Bool                    // what needs the node's account is there
+	guest       *guest.Key                     // of this process; its evidence shows it
+	guests      atomic.Pointer[guests]         // nil until the node knows its account
+	asked       atomic.Int64                   // when a keeper last asked, unix nanoseconds
+	awake       atomic.Int64                   // when the node last ended a hibernation, the same; 0 if it did not
 }
 
 // New checks the options. Run does the rest.
@@ -121,7 +125,11 @@ func New(o Options) (*Agent, error) {
 	if o.Shared != nil && (o.Shared.Client == nil || o.Shared.View == nil) {
 		return nil, errors.New("agents that share the way to the chain need a client and a view")
 	}
-	return &Agent{cfg: o.Config, log: o.Log, shared: o.Shared}, nil
+	targets, err := alert.ParseAll(o.Config.Notify)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --notify: %w", config.ErrConfig, err)
+	}
+	return &Agent{targets: targets, cfg: o.Config, log: o.Log, shared: o.Shared}, nil
 }
 
 // Run serves keepers and customers until ctx ends. Jobs go on without the agent.
@@ -130,6 +138,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.asked.Store(a.since.UnixNano())
 	defer a.close()
 	if err := a.open(ctx); err != nil {
+		a.noteStop(ctx, err)
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -137,6 +146,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Go(func() error { return a.clock.Run(gctx) })
 	if a.figures != nil {
 		g.Go(func() error { return a.figures.Run(gctx) })
+	}
+	if a.notices != nil {
+		g.Go(func() error { return a.notices.Run(gctx) })
 	}
 	g.Go(func() error {
 		// At once, and not after the rest has ended: keepers count the silence from the last answer.
@@ -151,6 +163,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.log.Info().Msg("agent stopped; jobs continue without it and are found again at the next start")
 		return nil
 	}
+	a.noteStop(ctx, err)
 	return err
 }
 
@@ -208,8 +221,10 @@ func (a *Agent) openStores() (err error) {
 	if a.store, err = store.Open(a.cfg.StorePath(), store.Options{Owner: owner, LockTimeout: 3 * time.Second, Now: a.clock.Now}); err != nil {
 		return err
 	}
-	a.txStore, err = txm.OpenStore(a.cfg.TxPath(), a.genesis)
-	return err
+	if a.txStore, err = txm.OpenStore(a.cfg.TxPath(), a.genesis); err != nil {
+		return err
+	}
+	return a.openNotices()
 }
 
 // openMachine takes the inventory.
@@ -332,6 +347,9 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.keepConnections(ctx) })
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.writeStatusFile(ctx) })
+	if a.notices != nil {
+		g.Go(func() error { return a.followNotices(ctx) })
+	}
 	g.Go(func() error { return a.followMarket(ctx) })
 	g.Go(func() error { return a.followTerms(ctx) })
 	g.Go(func() error { return a.offer.Run(ctx) })

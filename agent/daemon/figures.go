@@ -46,6 +46,9 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 		Leases: map[string]int{}, Asked: a.lastAsked(), Questions: a.challenges.Counts(), Measured: a.measure.Counts(), Lines: a.line.Counts(), InFlight: a.txm.InFlight(),
 		Faults: len(a.faults.All(faults.Broken)), ClockOff: -a.clock.Ahead(), Slot: a.view.Slot(),
 	}
+	if a.notices != nil {
+		s.Notices = a.notices.Counts()
+	}
 	s.Connected, s.Keepers = a.connected()
 	if n, ok := a.view.Node(a.node); ok {
 		s.Status, s.PendingFaults = n.State().String(), int(n.PendingFaults)

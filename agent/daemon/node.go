@@ -62,6 +62,9 @@ func (a *Agent) noteDisputes(told map[solana.PublicKey]int64) {
 // checkBalance warns when the machine's key is short of SOL.
 func (a *Agent) checkBalance(ctx context.Context) {
 	b, err := a.client.Balance(ctx, a.key.PublicKey(), chain.Confirmed)
+	if err == nil {
+		a.balance.Store(&b)
+	}
 	if err == nil && b < balanceLow {
 		a.log.Warn().Str("balance", b.String()).Str("node_key", a.key.PublicKey().String()).Msg("the machine's key runs out of SOL for fees; send it some")
 	}

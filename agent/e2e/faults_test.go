@@ -1,6 +1,9 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,19 +13,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // rentedWithKernelLog is a running agent with a lease that runs, and the log of its kernel.
-func (w *testbed) rentedWithKernelLog() (*agent, market.Lease, *os.File) {
+func (w *testbed) rentedWithKernelLog(more ...string) (*agent, market.Lease, *os.File) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "kmsg")
 	require.NoError(w.t, syscall.Mkfifo(path, 0o600))
 	kernel, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = kernel.Close() })
-	a := w.newAgent(0, "--simulate-kernel-log", path)
+	a := w.newAgent(0, append(more, "--simulate-kernel-log", path)...)
 	a.start()
 	spec := job("sleep 300")
 	l := w.order(a.node, spec, 600, false)
@@ -36,7 +40,15 @@ func (w *testbed) rentedWithKernelLog() (*agent, market.Lease, *os.File) {
 func TestAFaultOfTheHardwareIsSaidByTheNode(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
-	a, l, kernel := w.rentedWithKernelLog()
+	notices := make(chan alert.Notice, 9)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n alert.Notice
+		if json.NewDecoder(r.Body).Decode(&n) == nil {
+			notices <- n
+		}
+	}))
+	defer hook.Close()
+	a, l, kernel := w.rentedWithKernelLog("--notify", hook.URL)
 	await := func(why string, cond func() bool) {
 		t.Helper()
 		require.Eventually(t, cond, time.Minute, 100*time.Millisecond, why)
@@ -59,6 +71,13 @@ func TestAFaultOfTheHardwareIsSaidByTheNode(t *testing.T) {
 	require.Equal(t, uint64(48), fault())
 	await("the operator is told", func() bool { return strings.Contains(status(), "Xid 48") })
 	require.NotContains(t, status(), "Xid 13", "a job's error is nothing to repair")
+	await("a person gets a notice", func() bool { return len(notices) > 0 })
+	n := <-notices
+	require.Equal(t, "gpu/0/48", n.Key)
+	require.Contains(t, n.Text, "gantry-agent repaired")
+	require.Contains(t, a.command("notify-test", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS, "--notify", hook.URL), "was sent to "+hook.URL)
+	require.Equal(t, "test", (<-notices).Key)
+	require.Empty(t, notices, "each is sent once")
 
 	require.Contains(t, a.command("repaired", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS), "forgotten")
 	await("it is repaired", func() bool { return fault() == 0 })

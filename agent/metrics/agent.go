@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/agent/line"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/offer"
+	"github.com/gantry-market/gantry/internal/alert"
 )
 
 // State is what is shown of an agent at one moment.
@@ -38,6 +39,8 @@ type State struct {
 	Measured measure.Counts
 	// Lines counts checks of the line since the start.
 	Lines line.Counts
+	// Notices counts notices for people since the start.
+	Notices alert.Counts
 	// InFlight are transactions whose outcome is not known yet.
 	InFlight int
 	// Faults are those of the hardware that stand.
@@ -96,6 +99,7 @@ type collector struct {
 	leases    *prometheus.Desc
 	questions *prometheus.Desc
 	missing   *prometheus.Desc
+	notices   *prometheus.Desc
 	measured  measurements
 	gpu       []reading
 }
@@ -115,6 +119,7 @@ func newCollector(read func() (State, bool)) *collector {
 		leases:    describe("leases", "Leases that the agent keeps, by state.", "state"),
 		questions: describe("questions_total", "Questions of keepers since the agent started, by kind and whether they were answered.", "kind", "answered"),
 		missing:   describe("gpu_missing", "1 for a GPU that has fallen off the bus.", "gpu", "simulated"),
+		notices:   describe("notices_total", "Notices for people since the agent started, by target and attempt: sent, failed attempts, dropped.", "outcome"),
 		measured:  newMeasurements(),
 		gpu:       readings(),
 	}
@@ -130,6 +135,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.leases
 	to <- c.questions
 	to <- c.missing
+	to <- c.notices
 	c.measured.describe(to)
 	for _, r := range c.gpu {
 		to <- r.desc
@@ -167,6 +173,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		{"line", "no", s.Lines.Declined()},
 	} {
 		to <- prometheus.MustNewConstMetric(c.questions, prometheus.CounterValue, float64(n.count), n.kind, n.answered)
+	}
+	for outcome, n := range map[string]uint64{"sent": s.Notices.Sent, "failed": s.Notices.Failed, "dropped": s.Notices.Dropped} {
+		to <- prometheus.MustNewConstMetric(c.notices, prometheus.CounterValue, float64(n), outcome)
 	}
 	c.measured.collect(to, s)
 	c.collectGPUs(to, s.GPUs)

@@ -86,6 +86,9 @@ func Open(path string, o Options) (*Store, error) {
 // Close closes the file. Further calls fail.
 func (s *Store) Close() error { return s.db.Close() }
 
+// Notices keeps which notices for people were sent.
+func (s *Store) Notices() boltstore.Kept { return s.db.Kept("notices") }
+
 // get reads one entry; ErrNotFound if there is none.
 func get(tx *bolt.Tx, bucket, key []byte, v any) error { return boltstore.GetJSON(tx, bucket, key, v) }
 

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -75,6 +77,14 @@ func TestServeEventsAndExtends(t *testing.T) {
 	m.serve(t)
 	customer := w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
 	me, _ := sessionShell(t, w, customer, "20")
+	notices := make(chan alert.Notice, 99)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n alert.Notice
+		_ = json.NewDecoder(r.Body).Decode(&n)
+		notices <- n
+	}))
+	defer hook.Close()
+	t.Setenv("GANTRY_NOTIFY", hook.URL)
 	v := me.serve()
 	next := v.events("", "")
 	request := map[string]any{"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "4", "command": []string{"true"}, "allowSimulated": true}
@@ -148,6 +158,9 @@ func TestServeEventsAndExtends(t *testing.T) {
 	require.Equal(t, "3.60", stats.Models[0].LowestAsk)
 	close(m.hold)
 	require.Equal(t, http.StatusOK, v.ask(http.MethodPost, "/v1/leases/"+at+"/stop", nil, nil, nil))
+	require.Eventually(t, func() bool { return len(notices) > 0 }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, "A lease has ended: by customer", (<-notices).Subject)
+	v = v.again(me)
 	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/leases/"+at, nil, nil, &one))
 	require.Equal(t, "ended", one.Status)
 	ended := v.events("?after=0", "")(func(e told) bool { return e.Kind == "lease" && e.Lease.Status == "ended" })
@@ -169,5 +182,6 @@ func TestServeEventsAndExtends(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, extended, "one by the command, one by its key")
+	require.Empty(t, notices, "a notice is sent once, also over a restart")
 	require.Equal(t, http.StatusNotFound, v.ask(http.MethodGet, "/v1/audit/"+node.Address.String(), nil, nil, nil))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/txm"
 	"github.com/gantry-market/gantry/web"
@@ -27,8 +28,11 @@ type Server struct {
 
 	a      *Account
 	models *inference.Service
-	api    *serve.Server
-	ends   []func() error // in the order of what was opened
+	// budgets are those of the account. notices tells people what needs them; nil without [Server.Notify].
+	budgets *budgets
+	notices *alert.Sender
+	api     *serve.Server
+	ends    []func() error // in the order of what was opened
 }
 
 // Open opens what an HTTP API of the account acts with. The caller closes it, and the account after it.
@@ -75,7 +79,7 @@ func Open(ctx context.Context, a *Account) (_ *Server, err error) {
 	}
 	s.end(closeModels)
 	o.Buyer, o.Clusters, o.Forwarder, o.Outputs, o.Extender, o.Budgets, o.Attestations, o.Team, o.Inference = by, by, by, by, own, b, b, b.team, models
-	s.HTTP, s.models = o, models
+	s.HTTP, s.models, s.budgets = o, models, b
 	return s, nil
 }
 
@@ -118,6 +122,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.models.Run(ctx) })
 	g.Go(func() error { return s.api.Serve(ctx, l) })
+	if s.notices != nil {
+		g.Go(func() error { return s.notify(ctx) })
+	}
 	return g.Wait()
 }
 

@@ -133,6 +133,22 @@ func (l *live) of(customer solana.PublicKey) *view.View {
 	return l.view
 }
 
+// Followed is the view of a customer whom the service follows; nil while the view does not show all accounts, or may be
+// out of date.
+func (s *Service) Followed(customer solana.PublicKey) *view.View {
+	l := s.live.Load()
+	v := l.of(customer)
+	if v == nil {
+		return nil
+	}
+	select {
+	case <-l.watcher.Ready():
+		return v
+	default:
+		return nil
+	}
+}
+
 // Gone says which accounts of the market that were there are closed. Each of them says so itself, by two answers: see
 // chain.Client.Gone.
 func (s *Service) Gone(ctx context.Context, accounts []solana.PublicKey) ([]solana.PublicKey, error) {

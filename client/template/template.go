@@ -229,6 +229,18 @@ func (s Set) With(more ...*Template) Set {
 	return out
 }
 
+// WithFiles are the templates that gantry comes with, and those of the files.
+func WithFiles(paths []string) (Set, error) {
+	all, err := Builtin()
+	for _, path := range paths {
+		t, bad := Load(path)
+		if err = errors.Join(err, bad); err == nil {
+			all = all.With(t)
+		}
+	}
+	return all, err
+}
+
 // Named is the template of a name. Error: ErrNotFound, which names those that there are.
 func (s Set) Named(name string) (*Template, error) {
 	var names []string

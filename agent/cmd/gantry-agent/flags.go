@@ -32,6 +32,10 @@ func commonFlags(more ...cli.Flag) []cli.Flag {
 	}, feeflags.Flags()...), more...)
 }
 
+func notifyFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "notify", Usage: "send what needs a person to this `URL`: https://…, ntfy://HOST/TOPIC, smtp://USER:PASSWORD@HOST/?from=…&to=…, or file:PATH with such a URL; repeat", EnvVars: []string{"GANTRY_NOTIFY"}}
+}
+
 func walletFlag() cli.Flag {
 	return &cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "the provider's keypair `FILE` (default: solana config)", EnvVars: []string{"GANTRY_KEYPAIR"}}
 }
@@ -107,6 +111,9 @@ func settings(c *cli.Context) (config.Config, error) {
 	leaseNetwork(c, &cfg.Network)
 	if c.IsSet("listen") {
 		cfg.Listen = c.StringSlice("listen")
+	}
+	if c.IsSet("notify") {
+		cfg.Notify = c.StringSlice("notify")
 	}
 	if c.IsSet("watts") {
 		cfg.Watts = uint32(min(c.Uint("watts"), 1<<20))

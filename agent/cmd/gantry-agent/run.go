@@ -15,6 +15,7 @@ func runCommand() *cli.Command {
 		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags(), hoursFlags(), simulationFlags()),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
 			&cli.StringFlag{Name: "metrics", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_METRICS"}},
+			notifyFlag(),
 			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),
 			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},
 			&cli.DurationFlag{Name: "report-dead-after", Usage: "`TIME` for which the driver must call a GPU lost before the agent reports its death on chain. That costs a part of the stake and 30 days without work; negative: never (default: 30s)", EnvVars: []string{"GANTRY_REPORT_DEAD_AFTER"}},

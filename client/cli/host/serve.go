@@ -25,6 +25,7 @@ const (
 	flagTLSKey  = "tls-key"
 
 	flagTemplate = "template"
+	flagNotify   = "notify"
 )
 
 func serverCommands(s command.Streams) []*cli.Command {
@@ -44,6 +45,8 @@ func serveCommand(s command.Streams) *cli.Command {
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
 			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of your own template, in addition to those that gantry comes with; repeat"},
+			&cli.StringSliceFlag{Name: flagNotify, Usage: "send what needs a person to this `URL`: https://…, ntfy://HOST/TOPIC, smtp://USER:PASSWORD@HOST/?from=…&to=…, or file:PATH with such a URL; repeat", EnvVars: []string{"GANTRY_NOTIFY"}},
+			&cli.BoolFlag{Name: "notify-test", Usage: "send a test notice to every URL of --notify, and end"},
 			&cli.BoolFlag{Name: "public", Usage: "show the market, and nothing else, to everyone: no token, no account, no key"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
@@ -76,6 +79,13 @@ func (s *session) serve() (err error) {
 	if _, err := s.Args(); err != nil {
 		return err
 	}
+	if s.CLI.Bool("notify-test") {
+		to, err := server.TestNotify(s.Context, s.CLI.StringSlice(flagNotify))
+		if err != nil {
+			return err
+		}
+		return s.Done(map[string]string{"to": to}, func(w io.Writer) { fmt.Fprintln(w, "a test notice was sent to "+to) })
+	}
 	if _, err := s.Market(); err != nil {
 		return err
 	}
@@ -101,7 +111,10 @@ func (s *session) serve() (err error) {
 	defer func() { err = errors.Join(err, srv.Close()) }()
 	o := &srv.HTTP
 	o.Hosts, o.Latencies = s.CLI.StringSlice("host"), &buy.Latencies{Service: s.Service, Dial: s.Dial}
-	if o.Templates, err = s.servedTemplates(); err != nil {
+	if o.Templates, err = template.WithFiles(s.CLI.StringSlice(flagTemplate)); err != nil {
+		return service.Usage("--template: "+err.Error(), "how a template is written: docs/operate/templates.md")
+	}
+	if err := srv.Notify(s.CLI.StringSlice(flagNotify)); err != nil {
 		return err
 	}
 	if err := s.funding(account.Folder(), o); err != nil {
@@ -204,20 +217,4 @@ func (j serveJSON) print(w io.Writer) {
 	if j.Page != "" {
 		fmt.Fprintf(w, "page      %s   (signs one browser in, once, within 15 minutes)\n", j.Page)
 	}
-}
-
-// servedTemplates are those that gantry comes with, and the files that were named.
-func (s *session) servedTemplates() (template.Set, error) {
-	all, err := template.Builtin()
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range s.CLI.StringSlice(flagTemplate) {
-		t, err := template.Load(path)
-		if err != nil {
-			return nil, service.Usage("--template: "+err.Error(), "how a template is written: docs/operate/templates.md")
-		}
-		all = all.With(t)
-	}
-	return all, nil
 }

@@ -6,12 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // ToDo is something that keeps a machine from earning, and what its owner does about it.
 type ToDo struct {
+	// Key is the kind, and the account where there may be several of the kind.
+	Key  string `json:"-"`
 	Kind string `json:"kind" enum:"fault,suspended,withdrawn,retired,stake,unhealthy,unmeasured,slow,repriced"`
 	What string `json:"what"`
 	Do   string `json:"do"`
@@ -58,8 +62,9 @@ func Advice(f records.Flags) string {
 func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []market.Lease, now int64) []ToDo {
 	out := []ToDo{}
 	add := func(kind, do, what string, args ...any) {
-		out = append(out, ToDo{Kind: kind, What: fmt.Sprintf(what, args...), Do: do})
+		out = append(out, ToDo{Key: kind, Kind: kind, What: fmt.Sprintf(what, args...), Do: do})
 	}
+	of := func(account solana.PublicKey, more string) { out[len(out)-1].Key += "/" + account.String() + more }
 	for i := range faults {
 		f := &faults[i]
 		flags := records.Flags(f.Flags)
@@ -69,10 +74,12 @@ func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []mark
 		}
 		if f.Applied() {
 			add(Fault, do, "%s GNT of stake are slashed: %s in period %d", market.GNT(f.Amount), flags, f.Period)
+			of(f.Address, "/applied")
 			continue
 		}
 		add(Fault, do+"; keepers that saw it otherwise can appeal until then", "%s GNT of stake will be slashed from %s UTC on: %s in period %d", market.GNT(f.Amount),
 			time.Unix(f.ApplicableAt, 0).UTC().Format("2006-01-02 15:04"), flags, f.Period)
+		of(f.Address, "")
 	}
 	switch n.State() {
 	case market.NodeSuspended:
@@ -110,6 +117,7 @@ func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []mark
 		if l := &leases[i]; l.Repriced() && l.State() == market.LeaseRunning {
 			add(Repriced, "nothing; or gantry-agent end "+l.Address.String(), "the award of lease %s was unjust: what is not paid yet is worth %s instead of %s USDC per GPU-hour",
 				l.Address, market.PricePerHour(l.Price), market.PricePerHour(l.AwardPrice))
+			of(l.Address, "")
 		}
 	}
 	return out

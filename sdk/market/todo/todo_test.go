@@ -32,6 +32,8 @@ func TestToDo(t *testing.T) {
 	require.Len(t, got, 3)
 	require.Contains(t, got[0].What, "60 GNT of stake will be slashed from 1970-01-01 00:33 UTC on: work-failed in period 7")
 	require.Contains(t, got[0].Do, "computes wrong results")
+	require.Equal(t, Fault+"/"+f.Address.String(), got[0].Key)
+	require.Equal(t, Suspended, got[1].Key)
 	require.Contains(t, got[1].What, "suspended")
 	require.Contains(t, got[2].Do, "gantry provider stake 0.00000005, then")
 	n.Status, n.Stake = uint8(market.NodeActive), 100

@@ -279,7 +279,7 @@ func TestStoredGrantsThatHoldNoMore(t *testing.T) {
 }
 
 func TestATableNeedsItsOptions(t *testing.T) {
-	options.Without(newWorld(t).options(), []string{"Try", "Customers", "Toll", "Now", "Log"}, func(field string, o Options) {
+	options.Without(newWorld(t).options(), []string{"Try", "Customers", "Toll", "Now", "Turn", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

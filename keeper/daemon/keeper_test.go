@@ -108,7 +108,7 @@ func (r *replica) run() {
 	r.chain.follow(r.k.view)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel, r.done = cancel, make(chan error, 1)
-	go func(k *Keeper) { r.done <- k.serve(ctx) }(r.k)
+	go func(k *Keeper) { r.done <- k.serve(ctx, k.service.Loop("start", startTime)) }(r.k)
 }
 
 // kill stops the keeper at once: it tells nobody.

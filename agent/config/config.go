@@ -45,10 +45,12 @@ type Config struct {
 	Listen []string `yaml:"listen,omitempty"`
 	Region string   `yaml:"region,omitempty"`
 	Site   string   `yaml:"site,omitempty"`
-	// Metrics is the loopback address of figures, health and readiness; empty for none.
+	// Metrics is the address of figures, health and readiness; empty for none. It is on loopback, unless WebConfig has TLS and users.
 	Metrics string `yaml:"metrics,omitempty"`
 	// Notify are the URLs that get notices for people, as package alert reads them.
 	Notify []string `yaml:"notify,omitempty"`
+	// WebConfig is a file with TLS and passwords for Metrics, as Prometheus's exporters take it; empty for plain HTTP.
+	WebConfig string `yaml:"web_config,omitempty"`
 	// Inventory is where GPUs come from: "nvml", or "simulated:MODEL:COUNT" on local networks.
 	Inventory string `yaml:"inventory,omitempty"`
 	// Runsc is the path of gVisor's runtime, in which jobs with an image run. Empty: beside this binary, or in PATH, or

@@ -30,6 +30,7 @@ import (
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/clock"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -48,6 +49,8 @@ var ErrClosed = errors.New("the node's account was closed: there is nothing left
 type Options struct {
 	Config config.Config
 	Log    zerolog.Logger
+	// Service is the service manager that is told how the agent does; the zero value is none.
+	Service service.Manager
 	// Shared is what several agents of one process share; nil for an agent with a client and a view of its own.
 	Shared *Shared
 }
@@ -110,11 +113,13 @@ type Agent struct {
 	targets     []alert.Target                 // of notices for people
 	notices     *alert.Sender                  // to the targets; nil where there is none
 	balance     atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
-	assembled   atomic.Bool                    // what needs the node's account is there
-	guest       *guest.Key                     // of this process; its evidence shows it
-	guests      atomic.Pointer[guests]         // nil until the node knows its account
-	asked       atomic.Int64                   // when a keeper last asked, unix nanoseconds
-	awake       atomic.Int64                   // when the node last ended a hibernation, the same; 0 if it did not
+	service     *service.Service
+	turns       atomic.Pointer[service.Loop] // of the leases; nil until all have been observed
+	assembled   atomic.Bool                  // what needs the node's account is there
+	guest       *guest.Key                   // of this process; its evidence shows it
+	guests      atomic.Pointer[guests]       // nil until the node knows its account
+	asked       atomic.Int64                 // when a keeper last asked, unix nanoseconds
+	awake       atomic.Int64                 // when the node last ended a hibernation, the same; 0 if it did not
 }
 
 // New checks the options. Run does the rest.
@@ -129,7 +134,9 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: --notify: %w", config.ErrConfig, err)
 	}
-	return &Agent{targets: targets, cfg: o.Config, log: o.Log, shared: o.Shared}, nil
+	a := &Agent{targets: targets, cfg: o.Config, log: o.Log, shared: o.Shared}
+	a.service = service.New(o.Service, a.ready, o.Log)
+	return a, nil
 }
 
 // Run serves keepers and customers until ctx ends. Jobs go on without the agent.
@@ -137,6 +144,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.since = time.Now()
 	a.asked.Store(a.since.UnixNano())
 	defer a.close()
+	stop := context.AfterFunc(ctx, a.service.Stopping)
+	defer stop()
 	if err := a.open(ctx); err != nil {
 		a.noteStop(ctx, err)
 		return err
@@ -144,6 +153,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.serve(gctx, g) })
 	g.Go(func() error { return a.clock.Run(gctx) })
+	g.Go(func() error { return a.service.Run(gctx) })
 	if a.figures != nil {
 		g.Go(func() error { return a.figures.Run(gctx) })
 	}
@@ -367,12 +377,14 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	a.turns.Store(a.service.Loop("leases", turnTime))
 	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
 	a.registerGroups(h, guests)
 	a.serveGroups(ctx, g)
 	a.measure.Register(a.p2p)
 	a.line.Register(a.p2p)
+	a.service.Ready()
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil
 }

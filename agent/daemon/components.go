@@ -41,6 +41,7 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 			return market.Node{}, fmt.Errorf("%w: the machine's key is registered by %d providers; use another --node-key", config.ErrConfig, len(nodes))
 		case !logged:
 			logged = true
+			a.service.Ready() // the chain was read, and the rest is the provider's
 			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("the RPC endpoint shows no node with this machine's key; waiting for: gantry-agent register. If the machine is registered already, the endpoint's lists are incomplete: give the agent another --url")
 		}
 		if err := wait.For(ctx, registeredEvery); err != nil {
@@ -48,6 +49,16 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 		}
 	}
 }
+
+// turn notes that the loop of the leases turns.
+func (a *Agent) turn() {
+	if l := a.turns.Load(); l != nil {
+		l.Turn()
+	}
+}
+
+// turnTime is how long the loop of the leases may take for one turn: it waits for the disk.
+const turnTime = time.Minute
 
 // registeredEvery is how often an agent that has no account yet looks for it.
 const registeredEvery = time.Second
@@ -117,7 +128,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Node:     shared(node.Spec, a.machine.Inventory),
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now,
+		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn,
 	})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (a *Agent) openFigures() (err error) {
 		return nil
 	}
 	a.figures, err = figures.New(figures.Options{
-		Addr: a.cfg.Metrics, Registry: metrics.NewRegistry(a.figuresNow), Healthy: a.healthy, Ready: a.ready,
+		Addr: a.cfg.Metrics, WebConfig: a.cfg.WebConfig, Registry: metrics.NewRegistry(a.figuresNow), Healthy: a.healthy, Ready: a.ready,
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ func TestCommandsAndSecretsAreNotLogged(t *testing.T) {
 	m, chain, rt, _ := newTestManager(t)
 	m.log = zerolog.New(&log)
 	m.o.Now = time.Now
+	var turns atomic.Int64
+	m.o.Turn = func() { turns.Add(1) }
 	chain.clock, rt.clock = &clock{t: time.Now()}, &clock{t: time.Now()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -29,6 +32,8 @@ func TestCommandsAndSecretsAreNotLogged(t *testing.T) {
 	_, err := m.Deploy(t.Context(), testCustomer, deployRequest(job))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, 5*time.Second, 5*time.Millisecond)
+	at := turns.Load()
+	require.Eventually(t, func() bool { return turns.Load() > at }, 5*time.Second, 5*time.Millisecond, "a watchdog sees the loop, also when nothing happens")
 	cancel()
 	<-done
 	require.Contains(t, log.String(), "job received")

@@ -97,6 +97,8 @@ type Options struct {
 	Confirm func(ctx context.Context) (time.Time, error)
 	// Machine is this machine's date, which the runtime notes; nil means Now.
 	Machine func() time.Time
+	// Turn is called at each turn of Run's loop, at least every second, for a watchdog. May be nil.
+	Turn func()
 }
 
 // Manager runs a worker for each lease.
@@ -148,6 +150,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	wctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
+		if m.o.Turn != nil {
+			m.o.Turn()
+		}
 		changed := m.o.Chain.Changed()
 		added, err := m.addWorkers()
 		if err != nil {

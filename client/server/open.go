@@ -119,6 +119,11 @@ func (s *Server) Begin() *serve.Server {
 
 // Run answers requests, and runs deployments of models, until ctx ends.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	told, err := tellSystemd(ctx, s.a.Log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer told()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.models.Run(ctx) })
 	g.Go(func() error { return s.api.Serve(ctx, l) })

@@ -46,6 +46,11 @@ func ServePublic(ctx context.Context, o PublicOptions) (err error) {
 	if err := o.Serving(o.Listening.URL(l)); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	told, err := tellSystemd(ctx, o.Log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer told()
 	return serve.New(public).Serve(ctx, l)
 }
 

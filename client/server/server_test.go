@@ -1,9 +1,13 @@
 package server
 
 import (
+	"context"
+	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -157,4 +161,27 @@ func TestTheEndOfOutputIsKept(t *testing.T) {
 		require.Equal(t, all[len(all)-16:len(all)-1]+"\uFFFD", text)
 		require.Equal(t, uint64(len(all)-16), omitted)
 	}
+}
+
+// A server says that it serves and that it ends.
+func TestAServerTellsSystemd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	require.NoError(t, err)
+	defer l.Close()
+	require.NoError(t, l.SetReadDeadline(time.Now().Add(10*time.Second)))
+	t.Setenv("NOTIFY_SOCKET", path)
+	ctx, end := context.WithCancel(t.Context())
+	done, err := tellSystemd(ctx, zerolog.Nop())
+	require.NoError(t, err)
+	defer done()
+	says := func(want string) {
+		b := make([]byte, 100)
+		n, err := l.Read(b)
+		require.NoError(t, err)
+		require.Equal(t, want, string(b[:n]))
+	}
+	says("READY=1")
+	end()
+	says("STOPPING=1")
 }

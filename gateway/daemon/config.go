@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -34,8 +35,10 @@ type Config struct {
 	ACME                        ACME
 	// Listen and Announce are multiaddresses of the market's network.
 	Listen, Announce string
-	// Figures is a loopback address; empty for none.
-	Figures string
+	// Figures is an address; empty for none. It is on loopback, unless WebConfig has TLS and users; see figures.Options.
+	Figures, WebConfig string
+	// Service is the service manager that is told how the gateway does; the zero value is none.
+	Service service.Manager
 	// Customers that are served; empty for all.
 	Customers []solana.PublicKey
 	Price     Price

@@ -10,6 +10,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/crypto/ssh"
@@ -24,6 +25,7 @@ import (
 	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/clock"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -57,6 +59,7 @@ type Gateway struct {
 	front   *front.Server
 	jump    *jump.Server
 	figures *figures.Server
+	service *service.Service
 	seen    *seen
 }
 
@@ -66,6 +69,7 @@ func Open(ctx context.Context, c Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{c: c, view: view.New(view.Options{Log: c.Log})}
+	g.service = service.New(c.Service, g.ready, c.Log)
 	if err := g.open(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -99,6 +103,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.table, err = grants.New(grants.Options{
 		Domain: g.cluster, Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf, Try: g.tryGrant,
 		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Toll: g.book.Account, Now: g.clock.Now, Log: g.c.Log,
+		Turn: g.service.Loop("grants", turnTime).Turn,
 	})
 	if err != nil {
 		return err
@@ -164,7 +169,7 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 		}
 	}
 	if g.c.Figures != "" {
-		if g.figures, err = figures.New(figures.Options{Addr: g.c.Figures, Registry: g.seen.registry, Healthy: g.cert.Wrong, Ready: g.ready}); err != nil {
+		if g.figures, err = figures.New(figures.Options{Addr: g.c.Figures, WebConfig: g.c.WebConfig, Registry: g.seen.registry, Healthy: g.cert.Wrong, Ready: g.ready}); err != nil {
 			return err
 		}
 		if err := atomicfile.Write(filepath.Join(g.c.Data, "http.addr"), []byte(g.figures.Addr()+"\n")); err != nil {
@@ -202,9 +207,15 @@ func (g *Gateway) Close() error {
 	return errors.Join(errs...)
 }
 
+// turnTime is how long a look at the grants may take: it waits for the chain, one endpoint after the other.
+const turnTime = 5 * time.Minute
+
 // Run serves until ctx ends.
 func (g *Gateway) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, g.service.Stopping)
+	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.service.Run(ctx) })
 	group.Go(func() error {
 		credits := market.CreditsAddress(g.c.Key.PublicKey())
 		return g.view.Run(ctx, view.Source{Client: g.c.Client, Scope: view.Only([]chain.Filter{query.Kind(market.KindKeeper)}, credits)})
@@ -256,6 +267,7 @@ func (g *Gateway) keepConnections(ctx context.Context) error {
 	if err := g.view.Ready(ctx); err != nil {
 		return err
 	}
+	g.service.Ready()
 	if _, ok := g.view.CreditsOf(g.c.Key.PublicKey()); !ok {
 		g.c.Log.Warn().Str("gateway", g.c.Key.PublicKey().String()).
 			Msg("the gateway's key has no credits in this market, and keepers answer it as little as any stranger: give it some with `gantry credits add --keypair`")

@@ -25,6 +25,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/cli"
 	"github.com/gantry-market/gantry/gateway/toll"
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -122,6 +123,13 @@ func (p *priced) gateway() {
 		Certificate: filepath.Join(p.dir, "cert"), CertificateKey: filepath.Join(p.dir, "key"), Limits: DefaultLimits(), Log: zerolog.Nop(),
 		Price: Price{PerGiB: market.OneUSDC, Free: 1 << 20},
 	}
+	ready := make(chan struct{})
+	c.Service = service.Manager{Send: func(state string) error {
+		if state == "READY=1" {
+			close(ready)
+		}
+		return nil
+	}}
 	writePair(t, &c, time.Now().Add(time.Hour), "*.gw.test")
 	_, err := Open(p.w.Ctx, c)
 	require.ErrorIs(t, err, ErrConfig)
@@ -137,6 +145,11 @@ func (p *priced) gateway() {
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.NoError(t, p.g.Close())
 	})
+	select {
+	case <-ready:
+	case <-time.After(time.Minute):
+		t.Fatal("systemd does not hear that the gateway serves")
+	}
 	p.via = p.g.net.Addrs()[0]
 	raw, err := os.ReadFile(c.Certificate)
 	require.NoError(t, err)

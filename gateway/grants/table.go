@@ -67,7 +67,9 @@ type Options struct {
 	Toll func(lease, customer solana.PublicKey) *toll.Account
 	// Now is the chain's time, which grants end by; nil means time.Now.
 	Now func() time.Time
-	Log zerolog.Logger
+	// Turn is called as Run looks at each grant, and without one every few seconds, for a watchdog; nil for none.
+	Turn func()
+	Log  zerolog.Logger
 }
 
 // Entry is a grant that holds.
@@ -130,7 +132,7 @@ const (
 
 // New reads what was granted before. Error: options.ErrMissing.
 func New(o Options) (*Table, error) {
-	if err := options.Complete("grants", o, "Try", "Customers", "Toll", "Now", "Log"); err != nil {
+	if err := options.Complete("grants", o, "Try", "Customers", "Toll", "Now", "Turn", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Now == nil {
@@ -258,6 +260,7 @@ func (t *Table) All() []*Entry {
 // Run ends grants whose time or lease is over, until ctx ends.
 func (t *Table) Run(ctx context.Context) error {
 	for {
+		t.turn()
 		if err := t.refresh(ctx); err != nil && ctx.Err() == nil {
 			t.o.Log.Warn().Err(err).Msg("the chain cannot be asked whether grants still hold; until then nodes check them")
 		}
@@ -268,6 +271,12 @@ func (t *Table) Run(ctx context.Context) error {
 		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
+	}
+}
+
+func (t *Table) turn() {
+	if t.o.Turn != nil {
+		t.o.Turn()
 	}
 }
 
@@ -286,6 +295,7 @@ func (t *Table) refresh(ctx context.Context) error {
 	}
 	now := t.o.Now()
 	for i, e := range all {
+		t.turn()
 		switch {
 		case now.UnixMilli() >= e.Signed.Grant.Expiry:
 			err = errors.Join(err, t.over(e, "its time is over"))

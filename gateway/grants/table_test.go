@@ -279,7 +279,7 @@ func TestStoredGrantsThatHoldNoMore(t *testing.T) {
 }
 
 func TestATableNeedsItsOptions(t *testing.T) {
-	options.Without(newWorld(t).options(), []string{"Try", "Customers", "Toll", "Now", "Log"}, func(field string, o Options) {
+	options.Without(newWorld(t).options(), []string{"Try", "Customers", "Toll", "Now", "Turn", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})
@@ -310,4 +310,20 @@ func TestGrantsEndByTheChainsTime(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, again.All(), 1, "a stored grant holds")
 	}
+}
+
+// A watchdog sees that the table looks at the grants.
+func TestTheLoopTurns(t *testing.T) {
+	w := newWorld(t)
+	o, turned := w.options(), make(chan struct{}, 1000)
+	o.Turn = func() { turned <- struct{}{} }
+	table, err := New(o)
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- table.Run(ctx) }()
+	<-turned
+	<-turned
+	end()
+	require.ErrorIs(t, <-done, context.Canceled)
 }

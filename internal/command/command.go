@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -30,21 +31,28 @@ func Main(app *cli.App, explain func(error) error) {
 	case errors.Is(err, context.Canceled):
 		os.Exit(interrupted)
 	}
-	fmt.Fprintln(os.Stderr, app.Name+":", printable.Lines(explain(err).Error()))
+	Fail(app.Name + ": " + printable.Lines(explain(err).Error()))
 	os.Exit(1)
 }
 
-// Log writes to standard error from a level on: lines of JSON, or text for people. Error: there is no such level.
+// Log writes to standard error from a level on: lines of JSON, or text for people. In the journal each line has its priority.
+// Error: there is no such level.
 func Log(level string, json bool) (zerolog.Logger, error) {
 	from, err := zerolog.ParseLevel(level)
 	if err != nil {
 		return zerolog.Nop(), fmt.Errorf("--log-level %q; use debug, info, warn or error", level)
 	}
-	log := zerolog.New(printable.Writer(os.Stderr))
+	format := printable.Writer
 	if !json {
-		log = zerolog.New(zerolog.ConsoleWriter{
-			Out: printable.Output(os.Stderr), TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != "" || !OnTerminal(os.Stderr),
-		})
+		format = func(w io.Writer) io.Writer {
+			return zerolog.ConsoleWriter{
+				Out: printable.Output(w), TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != "" || !OnTerminal(os.Stderr),
+			}
+		}
+	}
+	log := zerolog.New(format(os.Stderr))
+	if inJournal() {
+		log = zerolog.New(newJournalled(os.Stderr, format))
 	}
 	return log.Level(from).With().Timestamp().Logger(), nil
 }

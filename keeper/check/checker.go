@@ -69,7 +69,9 @@ type CheckerOptions struct {
 	Observe func(kind records.CheckKind, passed bool, latency time.Duration)
 	Skipped func(int)
 	Planned func(member, watched int)
-	Log     zerolog.Logger
+	// Turn is called at each tick of Run's loop, for a watchdog.
+	Turn func()
+	Log  zerolog.Logger
 	// Tasks runs the checks; the default is goroutines and the wall clock. A caller that sets another calls Tick in
 	// place of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner
@@ -78,7 +80,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Key", "Genesis", "NodeAt", "Steady", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Key", "Genesis", "NodeAt", "Steady", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Turn", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
@@ -135,7 +137,12 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 func (c *Checker) Run(ctx context.Context) error {
 	defer c.wg.Wait()
 	// A node's time begins with the instant, not when it is asked.
-	return schedule.Every(ctx, min(c.o.Timing.tick(), measureTick), func() { c.Tick(ctx) })
+	return schedule.Every(ctx, min(c.o.Timing.tick(), measureTick), func() {
+		if c.o.Turn != nil {
+			c.o.Turn()
+		}
+		c.Tick(ctx)
+	})
 }
 
 // subject is a node that can be checked.

@@ -257,11 +257,14 @@ func TestRunChecksEveryNodeAndStops(t *testing.T) {
 		return gone(ctx)
 	})
 	checker.o.Timing.Every = 60 * time.Millisecond
+	turns := 0
+	checker.o.Turn = func() { turns++ }
 	checker, err := NewChecker(checker.o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, checker.Run(ctx), context.DeadlineExceeded)
+	require.GreaterOrEqual(t, turns, 5, "a watchdog sees the loop")
 	got.mu.Lock()
 	defer got.mu.Unlock()
 	require.GreaterOrEqual(t, len(got.all), 5)

@@ -95,6 +95,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		case f := <-e.events:
 			f(ctx)
 		case <-tick.C:
+			if e.o.Turn != nil {
+				e.o.Turn()
+			}
 			if err := e.Tick(ctx); err != nil {
 				return err
 			}

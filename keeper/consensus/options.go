@@ -101,6 +101,8 @@ type Options struct {
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. nil serves networks in
 	// which all keepers check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
+	// Turn is called at each tick of Run's loop, for a watchdog. May be nil.
+	Turn func()
 }
 
 // ErrOptions is the error of options with which no engine can work.

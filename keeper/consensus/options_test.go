@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -32,4 +33,31 @@ func TestNewRefusesIncompleteOptions(t *testing.T) {
 	whole.Now, whole.Tasks, whole.Pool, whole.Seeds = nil, nil, nil, nil
 	_, err := New(whole)
 	require.NoError(t, err, "the rest may be left out")
+}
+
+// A watchdog sees that the engine's loop turns, and that it does not while something hangs in it.
+func TestTheLoopTurns(t *testing.T) {
+	c := newCluster(t, 1)
+	e := c.participants[0].engine
+	turned := make(chan struct{}, 1000)
+	e.o.Turn = func() { turned <- struct{}{} }
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	<-turned
+	<-turned
+	hangs := make(chan struct{})
+	e.events <- func(context.Context) { <-hangs }
+	require.Eventually(t, func() bool {
+		select {
+		case <-turned:
+			return false
+		case <-time.After(300 * time.Millisecond): // many ticks
+			return true
+		}
+	}, 10*time.Second, time.Millisecond)
+	close(hangs)
+	<-turned
+	end()
+	require.ErrorIs(t, <-done, context.Canceled)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
@@ -39,9 +40,13 @@ type Config struct {
 	// Listen is the network address to listen on; Announce the one to be reached at, empty when it is the same.
 	Listen   string
 	Announce string
-	// HTTP is the loopback address of metrics and health; empty for none.
-	HTTP   string
-	Timing Timing
+	// HTTP is the address of metrics and health; empty for none. It is on loopback, unless WebConfig has TLS and users; see
+	// figures.Options.
+	HTTP      string
+	WebConfig string
+	// Service is the service manager that is told how the keeper does; the zero value is none.
+	Service service.Manager
+	Timing  Timing
 	// Fees bound what the keeper's transactions cost; zero takes the defaults.
 	Fees txm.Fees
 	// Evidence is the policy that evidence is judged by; nil means policy.Default. Collateral is a folder with what it

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"
@@ -68,6 +69,7 @@ type Keeper struct {
 	watcher *watch.Watcher
 	metrics *server.Metrics
 	http    *figures.Server
+	service *service.Service
 	proofs  *slashing.Service
 
 	// Parts that work on the chain's state; see openParts.
@@ -99,6 +101,7 @@ type Keeper struct {
 	signer records.Signer   // signs what package signing lets through
 	named  records.Signer   // does so in the wallet's name
 	damage atomic.Pointer[error]
+	works  atomic.Bool // its parts are there
 }
 
 func newKeeper(c Config) *Keeper {
@@ -106,6 +109,7 @@ func newKeeper(c Config) *Keeper {
 		c: c, log: c.Log, now: c.Simulation.date, machine: c.Simulation.date, matcher: match.New(), pool: statement.NewPool(), opened: time.Now(),
 	}
 	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
+	k.service = service.New(c.Service, k.status, k.component("service"))
 	return k
 }
 
@@ -200,7 +204,7 @@ func (k *Keeper) openNetwork(context.Context) (err error) {
 		return err
 	}
 	if k.c.HTTP != "" {
-		k.http, err = figures.New(figures.Options{Addr: k.c.HTTP, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready})
+		k.http, err = figures.New(figures.Options{Addr: k.c.HTTP, WebConfig: k.c.WebConfig, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready})
 		if err != nil {
 			return err
 		}
@@ -312,8 +316,12 @@ func (k *Keeper) HTTPAddr() string {
 
 // Run works until ctx ends, which is no error.
 func (k *Keeper) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, k.service.Stopping)
+	defer stop()
+	start := k.service.Loop("start", startTime)
 	g, ctx := errgroup.WithContext(ctx)
 	run := func(f func(context.Context) error) { g.Go(func() error { return f(ctx) }) }
+	run(k.service.Run)
 	if k.http != nil {
 		run(k.http.Run)
 	}
@@ -334,7 +342,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		return k.work(ctx)
+		return k.work(ctx, start)
 	})
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -344,7 +352,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 // work starts everything that needs the chain's state.
-func (k *Keeper) work(ctx context.Context) error {
+func (k *Keeper) work(ctx context.Context, start *service.Loop) error {
 	if err := k.prepare(ctx); err != nil {
 		return err
 	}
@@ -354,17 +362,20 @@ func (k *Keeper) work(ctx context.Context) error {
 	}
 	k.log.Info().Stringer("keeper", k.publicKey()).Strs("addrs", k.node.Addrs()).Str("http", k.HTTPAddr()).
 		Int("resumed", n).Msg("keeper works")
-	return k.serve(ctx)
+	return k.serve(ctx, start)
 }
 
 // serve opens the parts and runs them until ctx ends.
-func (k *Keeper) serve(ctx context.Context) error {
+func (k *Keeper) serve(ctx context.Context, start *service.Loop) error {
 	if err := k.openParts(); err != nil {
 		return err
 	}
 	if err := k.republish(); err != nil {
 		return err
 	}
+	k.works.Store(true)
+	k.service.Ready()
+	start.End()
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.instants.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run, k.runOutages,

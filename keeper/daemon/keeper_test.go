@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
@@ -65,6 +66,7 @@ func (r *replica) start() {
 	k := &Keeper{
 		c: Config{Wallet: r.wallet, Data: r.data}, wallet: r.wallet.PublicKey(), log: log, now: time.Now, domain: r.chain.market.Domain,
 		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, view: view.New(view.Options{Listeners: []view.Listener{matcher}}), matcher: matcher, pool: statement.NewPool(),
+		service: service.New(service.Manager{}, nil, log),
 	}
 	timing, err := Timing{
 		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, ChecksAtOnce: check.DefaultAtOnce,
@@ -108,7 +110,7 @@ func (r *replica) run() {
 	r.chain.follow(r.k.view)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel, r.done = cancel, make(chan error, 1)
-	go func(k *Keeper) { r.done <- k.serve(ctx) }(r.k)
+	go func(k *Keeper) { r.done <- k.serve(ctx, k.service.Loop("start", startTime)) }(r.k)
 }
 
 // kill stops the keeper at once: it tells nobody.

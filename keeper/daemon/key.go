@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/internal/figures"
 	"github.com/gantry-market/gantry/keeper/server"
@@ -31,8 +32,10 @@ func (k *Keeper) openKey(ctx context.Context) (err error) {
 	if err := os.MkdirAll(k.c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	waits := k.service.Loop("standby", 4*signerTimeout)
+	defer waits.End()
 	k.remote, err = signing.NewClient(signing.ClientOptions{
-		Dial: *k.c.Signer, Seen: k.c.path(fileSeen), Timeout: signerTimeout, Log: k.component("signer"),
+		Dial: *k.c.Signer, Seen: k.c.path(fileSeen), Timeout: signerTimeout, Turn: waits.Turn, Log: k.component("signer"),
 	})
 	if err != nil {
 		return err
@@ -51,38 +54,56 @@ func (k *Keeper) openKey(ctx context.Context) (err error) {
 	return nil
 }
 
-// standBy waits for the signer's hold, and shows meanwhile that the keeper stands by.
+// standBy waits for the signer's hold, and shows meanwhile that the keeper stands by. A keeper that stands by does what it is
+// started for: systemd need not wait.
 func (k *Keeper) standBy(ctx context.Context) (err error) {
-	if k.c.HTTP == "" {
-		return k.remote.Acquire(ctx)
-	}
-	shown, err := figures.New(figures.Options{
-		Addr: k.c.HTTP, Registry: server.NewStandby(signerAnswers(k.remote), standby(1)),
-		Healthy: func() []string { return nil },
-		Ready: func() []string {
-			text := "keeper stands by"
-			if why := k.remote.Waits(); why != nil {
-				text += ": " + why.Error()
-			}
-			return []string{text}
-		},
-	})
-	if err != nil {
-		return err
+	running := []func(context.Context) error{k.service.Run}
+	if k.c.HTTP != "" {
+		shown, err := k.openStandby()
+		if err != nil {
+			return err
+		}
+		running = append(running, shown.Run)
 	}
 	showCtx, end := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- shown.Run(showCtx) }()
+	g, showCtx := errgroup.WithContext(showCtx)
+	for _, run := range running {
+		g.Go(func() error { return run(showCtx) })
+	}
+	stop := context.AfterFunc(ctx, k.service.Stopping)
+	defer stop()
 	defer func() {
 		end() // the keeper that works listens at the same address
-		if stopped := <-done; !errors.Is(stopped, context.Canceled) {
+		if stopped := g.Wait(); !errors.Is(stopped, context.Canceled) {
 			err = errors.Join(err, stopped)
 		}
 	}()
-	if err := shown.WriteAddr(k.c.path(fileHTTP)); err != nil {
-		return err
-	}
+	k.service.Ready()
 	return k.remote.Acquire(ctx)
+}
+
+// openStandby shows the figures of a keeper that stands by.
+func (k *Keeper) openStandby() (*figures.Server, error) {
+	shown, err := figures.New(figures.Options{
+		Addr: k.c.HTTP, WebConfig: k.c.WebConfig, Registry: server.NewStandby(signerAnswers(k.remote), standby(1)),
+		Healthy: func() []string { return nil }, Ready: k.status,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return shown, shown.WriteAddr(k.c.path(fileHTTP))
+}
+
+// status lists what keeps the keeper from its work, also before it works.
+func (k *Keeper) status() []string {
+	if k.works.Load() {
+		return k.ready()
+	}
+	text := "keeper stands by"
+	if why := k.remote.Waits(); why != nil {
+		text += ": " + why.Error()
+	}
+	return []string{text}
 }
 
 // ErrSigner: the signer is of another cluster.
@@ -90,6 +111,13 @@ var ErrSigner = errors.New("this signer does not sign for this market")
 
 // signerTimeout is for one answer of a signer: as long as its disk may take.
 const signerTimeout = 15 * time.Second
+
+// How long a keeper may take from the signer's hold to its work, and one turn of its loops: some wait for a signer that does not
+// answer.
+const (
+	startTime = 15 * time.Minute
+	turnTime  = 5 * time.Minute
+)
 
 // ErrKeepers: a key signs for several keepers.
 var ErrKeepers = errors.New("this key signs for several keepers")

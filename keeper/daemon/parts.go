@@ -129,6 +129,7 @@ func (k *Keeper) openChecks() (err error) {
 		},
 		Keep:    measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
 		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
+		Turn: k.service.Loop("checks", turnTime).Turn,
 	})
 	return err
 }
@@ -137,7 +138,7 @@ func (k *Keeper) openEngine() (err error) {
 	k.engine, err = consensus.New(consensus.Options{
 		View: k.view, Pool: k.pool, Store: k.signing, Signer: k.named, Key: k.signer.PublicKey(), Keys: k.roles.Keys, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.gossip, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
-		Seeds: k.seeds.get, Equivocation: k.gossip.ManifestEquivocation,
+		Seeds: k.seeds.get, Equivocation: k.gossip.ManifestEquivocation, Turn: k.service.Loop("reports", turnTime).Turn,
 		DuplicateSigner: func(m statement.Manifest) {
 			// The error is kept and ends the keeper.
 			_ = k.duplicateSigner(fmt.Sprintf("a manifest of period %d came in that was signed with this wallet and is not of this store", m.Period))

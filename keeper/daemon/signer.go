@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -58,20 +60,23 @@ type SignerConfig struct {
 	Data   string
 	Locks  []string // as in Config
 	TTL    time.Duration
-	Log    zerolog.Logger
+	// Service is the service manager that is told how the signer does; the zero value is none.
+	Service service.Manager
+	Log     zerolog.Logger
 }
 
 // Signer has a keeper's key and the store of what it has signed, for the keepers that share them.
 type Signer struct {
-	server *signing.Server
-	store  *store.Store
-	lock   *os.File
+	server  *signing.Server
+	store   *store.Store
+	lock    *os.File
+	service *service.Service
 }
 
 // OpenSigner opens the folder that InitSigner has prepared. Close must be called. Errors: ErrNoSigner, ErrWallet, those of
 // store.Open.
 func OpenSigner(c SignerConfig) (_ *Signer, err error) {
-	s := &Signer{}
+	s := &Signer{service: service.New(c.Service, nil, c.Log)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -117,12 +122,36 @@ func OpenSigner(c SignerConfig) (_ *Signer, err error) {
 
 // Run serves keepers on all listeners until ctx ends, which is no error.
 func (s *Signer) Run(ctx context.Context, on ...net.Listener) error {
-	g, ctx := errgroup.WithContext(ctx)
+	stop := context.AfterFunc(ctx, s.service.Stopping)
+	defer stop()
+	g, gctx := errgroup.WithContext(ctx)
 	for _, l := range on {
-		g.Go(func() error { return s.server.Serve(ctx, l) })
+		g.Go(func() error { return s.server.Serve(gctx, l) })
 	}
-	return g.Wait()
+	g.Go(func() error { return s.service.Run(gctx) })
+	g.Go(func() error { return s.look(gctx, s.service.Loop("store", time.Minute)) })
+	s.service.Ready()
+	if err := g.Wait(); !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
+
+// look waits for the store again and again, and notes each time that it has come: a write that hangs stops it.
+func (s *Signer) look(ctx context.Context, loop *service.Loop) error {
+	for {
+		loop.Turn()
+		if err := s.store.Turn(); err != nil {
+			return err
+		}
+		if err := wait.For(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// lookEvery is how often a signer waits for its store.
+const lookEvery = 5 * time.Second
 
 // Close releases the store and the wallet.
 func (s *Signer) Close() error {

@@ -1,14 +1,18 @@
 package daemon
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -55,4 +59,52 @@ func TestOpenSigner(t *testing.T) {
 	_, err = OpenSigner(conf)
 	require.ErrorIs(t, err, ErrNoSigner)
 	require.ErrorContains(t, err, "it is of keeper "+key.PublicKey().String())
+}
+
+// A signer says that it serves, and its loop stops while a write to its store hangs.
+func TestASignerTellsSystemd(t *testing.T) {
+	key, dir := newWallet(t), t.TempDir()
+	about := `{"keeper":"` + key.PublicKey().String() + `","key":"` + key.PublicKey().String() + `","domain":"` + records.Domain{1}.String() + `","period_secs":5}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, fileSigner), []byte(about), 0o600))
+	s, err := store.Open(filepath.Join(dir, fileStore), store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 7})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	said := make(chan string, 100)
+	manager := service.Manager{Send: func(state string) error { said <- state; return nil }, Watchdog: time.Minute}
+	signer, err := OpenSigner(SignerConfig{Wallet: key, Data: dir, TTL: time.Second, Service: manager, Log: zerolog.Nop()})
+	require.NoError(t, err)
+	socket, err := signing.ListenSocket(filepath.Join(dir, "signer.sock"))
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- signer.Run(ctx, socket) }()
+	systemdHears(t, said, "READY=1")
+	systemdHears(t, said, "WATCHDOG=1")
+	systemdHears(t, said, "STATUS=serves")
+
+	writes, hangs, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		st := records.CheckStatement{Domain: records.Domain{1}, Node: solana.PublicKey{2}, Period: 8, Kind: records.CheckLiveness}
+		_, _, err := signer.store.Sign([]records.CheckStatement{st}, func(records.CheckStatement) (solana.Signature, error) {
+			close(writes)
+			<-hangs
+			return solana.Signature{}, io.ErrUnexpectedEOF
+		})
+		over <- err
+	}()
+	<-writes
+	turned := make(chan error, 1)
+	go func() { turned <- signer.store.Turn() }()
+	select {
+	case <-turned:
+		t.Fatal("the loop goes on while a write hangs")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(hangs)
+	require.NoError(t, <-turned)
+	require.ErrorIs(t, <-over, io.ErrUnexpectedEOF)
+	end()
+	require.NoError(t, <-done)
+	systemdHears(t, said, "STOPPING=1")
+	require.NoError(t, signer.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -48,7 +49,9 @@ func TestAKeeperThatStandsByShowsIt(t *testing.T) {
 	kept := make(chan error, 1)
 	go func() { kept <- first.Keep(living) }()
 
-	k := newKeeper(Config{HTTP: "127.0.0.1:0", Data: t.TempDir()})
+	heard := make(chan string, 100)
+	manager := service.Manager{Send: func(state string) error { heard <- state; return nil }, Watchdog: time.Minute}
+	k := newKeeper(Config{HTTP: "127.0.0.1:0", Data: t.TempDir(), Service: manager})
 	k.remote = client()
 	stood := make(chan error, 1)
 	go func() { stood <- k.standBy(t.Context()) }()
@@ -75,6 +78,9 @@ func TestAKeeperThatStandsByShowsIt(t *testing.T) {
 	require.Contains(t, said, "gantry_keeper_standby 1\n")
 	require.Contains(t, said, "gantry_keeper_signer_answers 1\n")
 	require.NotContains(t, said, "gantry_keeper_signing", "it neither signs nor must not")
+	systemdHears(t, heard, "READY=1")
+	systemdHears(t, heard, "WATCHDOG=1")
+	systemdHears(t, heard, "STATUS=keeper stands by: another keeper has the signer's hold")
 
 	die()
 	require.ErrorIs(t, <-kept, context.Canceled)
@@ -88,4 +94,22 @@ func TestAKeeperThatStandsByShowsIt(t *testing.T) {
 	_, err = http.Get(url + "/healthz")
 	require.Error(t, err, "the address is free for the keeper that works")
 	require.NoError(t, k.remote.Close())
+}
+
+// systemdHears waits for a message that begins so, and keeps the others for later.
+func systemdHears(t *testing.T, said chan string, begins string) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	for {
+		select {
+		case got := <-said:
+			if strings.HasPrefix(got, begins) {
+				return
+			}
+			said <- got
+			time.Sleep(time.Millisecond)
+		case <-late:
+			t.Fatalf("systemd does not hear %s", begins)
+		}
+	}
 }

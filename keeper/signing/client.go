@@ -29,7 +29,9 @@ type ClientOptions struct {
 	Seen string
 	// Timeout of a request.
 	Timeout time.Duration
-	Log     zerolog.Logger
+	// Turn is called before each request of Acquire, for a watchdog; nil for none.
+	Turn func()
+	Log  zerolog.Logger
 }
 
 // Client is a keeper's end of a signer: a Key whose store is there. It is safe for concurrent use.
@@ -52,7 +54,7 @@ type Client struct {
 
 // NewClient makes the client of a new run of a keeper. It asks nothing yet. Error: options.ErrMissing.
 func NewClient(o ClientOptions) (*Client, error) {
-	if err := options.Complete("client of the signer", o, "Log"); err != nil {
+	if err := options.Complete("client of the signer", o, "Turn", "Log"); err != nil {
 		return nil, err
 	}
 	c := &Client{o: o, seen: &watermark{path: o.Seen}, http: &http.Client{Timeout: o.Timeout, Transport: o.Dial.transport()}}
@@ -162,6 +164,9 @@ func (c *Client) Waits() error {
 func (c *Client) Acquire(ctx context.Context) error {
 	defer c.waits.Store(nil)
 	for waits := false; ; {
+		if c.o.Turn != nil {
+			c.o.Turn()
+		}
 		err := c.Hold()
 		c.waits.Store(&err)
 		switch {

@@ -121,6 +121,15 @@ func (s *Store) begin(tx *bolt.Tx, p records.Period) error {
 	return putNumber(tx, keyFirst, uint64(p))
 }
 
+// Turn waits until nothing else is written, and writes nothing itself: for a watchdog.
+func (s *Store) Turn() error {
+	nothing := errors.New("nothing to write")
+	if err := s.db.Update(func(*bolt.Tx) error { return nothing }); !errors.Is(err, nothing) {
+		return err
+	}
+	return nil
+}
+
 // Close closes the file.
 func (s *Store) Close() error { return s.db.Close() }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# After an installation or an upgrade. A service that runs is started again with the new program; jobs go on meanwhile.
+# After an installation or an upgrade. A service that runs is started again with the new program; jobs go on meanwhile. Nobody waits
+# until it serves: the chain may be away.
 set -e
 [ "$1" = configure ] || exit 0
 name=${DPKG_MAINTSCRIPT_PACKAGE:?}
@@ -10,5 +11,5 @@ if [ "$name" = gantry-agent ]; then install -d -m 0700 /var/lib/gantry-agent; fi
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
   # shellcheck disable=SC2086
-  if [ -n "$2" ]; then systemctl try-restart $services; else systemctl enable $services; fi
+  if [ -n "$2" ]; then systemctl --no-block try-restart $services; else systemctl enable $services; fi
 fi

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -42,7 +43,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "error: "+printable.Lines(strings.ReplaceAll(err.Error(), "\n", " ")))
+	command.Fail("error: " + printable.Lines(strings.ReplaceAll(err.Error(), "\n", " ")))
 	os.Exit(exitCode(err, interrupted))
 }
 

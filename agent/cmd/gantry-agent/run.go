@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/daemon"
+	"github.com/gantry-market/gantry/internal/service"
 )
 
 func runCommand() *cli.Command {
@@ -14,7 +15,8 @@ func runCommand() *cli.Command {
 		Name: "run", Usage: "serve keepers and customers until stopped; running jobs outlive the agent and are found again",
 		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags(), hoursFlags(), simulationFlags()),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
-			&cli.StringFlag{Name: "metrics", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_METRICS"}},
+			&cli.StringFlag{Name: "metrics", Usage: "`ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_METRICS"}},
+			&cli.StringFlag{Name: "web-config", Usage: "`FILE` with TLS and passwords for --metrics, in the format of Prometheus's exporters (web.config.file); an address that is not loopback needs one with both", EnvVars: []string{"GANTRY_WEB_CONFIG"}},
 			notifyFlag(),
 			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),
 			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},
@@ -34,11 +36,18 @@ func runCommand() *cli.Command {
 			if cfg.Metrics == "off" {
 				cfg.Metrics = ""
 			}
+			if c.IsSet("web-config") {
+				cfg.WebConfig = c.String("web-config")
+			}
+			manager, err := service.FromEnv()
+			if err != nil {
+				return err
+			}
 			log, err := logger(c)
 			if err != nil {
 				return err
 			}
-			agent, err := daemon.New(daemon.Options{Config: cfg, Log: log})
+			agent, err := daemon.New(daemon.Options{Config: cfg, Log: log, Service: manager})
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/gateway/daemon"
 	"github.com/gantry-market/gantry/internal/command"
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -60,7 +61,8 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "price", Usage: "`USDC` that customers pay for a GiB, both ways together (default: nothing)", EnvVars: []string{"GANTRY_GATEWAY_PRICE"}},
 		&cli.Uint64Flag{Name: "free", Usage: "`MIB` that each lease has relayed for nothing; with --price"},
 		&cli.StringFlag{Name: "payee", Usage: "`WALLET` that customers pay (default: that of --keypair)"},
-		&cli.StringFlag{Name: "metrics", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none"},
+		&cli.StringFlag{Name: "metrics", Value: "127.0.0.1:0", Usage: "`ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none"},
+		&cli.StringFlag{Name: "web-config", Usage: "`FILE` with TLS and passwords for --metrics, in the format of Prometheus's exporters (web.config.file); an address that is not loopback needs one with both", EnvVars: []string{"GANTRY_GATEWAY_WEB_CONFIG"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
 		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
 	}
@@ -130,6 +132,10 @@ func config(c *cli.Context) (out daemon.Config, err error) {
 		out.ACME.Directory = acme.LetsEncryptURL
 	}
 	out.TLS, out.SSH, out.Figures = c.String("tls"), off(c.String("ssh")), off(c.String("metrics"))
+	out.WebConfig = c.String("web-config")
+	if out.Service, err = service.FromEnv(); err != nil {
+		return out, err
+	}
 	out.PublicTLS, out.PublicSSH = c.Int("public-tls-port"), c.Int("public-ssh-port")
 	out.Listen, out.Announce = c.String("listen"), c.String("announce")
 	out.Limits = daemon.Limits{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -15,8 +16,9 @@ func runCommand() *cli.Command {
 	flags = append(flags, evidenceFlags()...)
 	flags = append(flags, &cli.StringFlag{
 		Name: "metrics", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_KEEPER_METRICS"},
-		Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none",
+		Usage: "`ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none",
 	})
+	flags = append(flags, &cli.StringFlag{Name: "web-config", Usage: "`FILE` with TLS and passwords for --metrics, in the format of Prometheus's exporters (web.config.file); an address that is not loopback needs one with both", EnvVars: []string{"GANTRY_KEEPER_WEB_CONFIG"}})
 	flags = append(flags, &cli.BoolFlag{
 		Name: "outage-votes", Value: true, EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
 		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds. Its leases then move at once (--outage-votes=false: they move after the report of the period)",
@@ -47,6 +49,10 @@ func runCommand() *cli.Command {
 			}
 			if conf.HTTP = c.String("metrics"); conf.HTTP == "off" {
 				conf.HTTP = ""
+			}
+			conf.WebConfig = c.String("web-config")
+			if conf.Service, err = service.FromEnv(); err != nil {
+				return err
 			}
 			k, err := daemon.Open(c.Context, conf)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/service"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -103,6 +104,9 @@ func runSigner(c *cli.Context) (err error) {
 	conf := daemon.SignerConfig{TTL: c.Duration("hold"), Log: log}
 	if conf.TTL <= 0 {
 		return fmt.Errorf("%w: --hold is %v", errFlags, conf.TTL)
+	}
+	if conf.Service, err = service.FromEnv(); err != nil {
+		return err
 	}
 	if conf.Data, err = chain.ExpandHome(c.String("data")); err != nil {
 		return err

@@ -94,10 +94,12 @@ type (
 		Lease       market.Lease
 		Attestation service.Attestation
 	}
-	// Measured: the machine has passed before it is paid.
+	// Measured: the machine has passed before it is paid. Typical are the operations a second of machines of its class, 0 where
+	// nobody knows.
 	Measured struct {
 		Lease   market.Lease
 		Figures format.Figures
+		Typical float64
 	}
 	// NotMeasured: the lease runs already.
 	NotMeasured struct{ Lease market.Lease }

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/measure"
@@ -20,6 +21,7 @@ type Measurement struct {
 	Lease     measure.Lease
 	Node      solana.PublicKey
 	Promise   measure.Promise
+	Typical   float64 // operations a second of machines of its class; 0 where nobody knows
 	Simulated bool
 
 	Result measure.Result
@@ -37,6 +39,9 @@ func MeasurementOf(v *view.View, mk market.Market, l market.Lease) (*Measurement
 		return nil, refused(fmt.Sprintf("the GPU model of node %s does not exist", l.Node), "")
 	}
 	m := &Measurement{Node: l.Node, Simulated: n.Spec.Simulated == 1, Promise: promiseOf(&n)}
+	if n.Calibrated() {
+		m.Typical = 1e9 * float64(class.MedianOf(n.MinOperations))
+	}
 	m.Lease = measure.Lease{Domain: mk.Domain, Address: l.Address, Node: l.Node, Key: l.NodeKey, Simulated: m.Simulated}
 	for i := range uint8(market.MaxGPUs) {
 		if l.GpuMask&(1<<i) != 0 {

@@ -116,7 +116,7 @@ func (d *deal) startOne(ctx context.Context, l market.Lease) error {
 		defer close(over)
 		m.Run(mctx, d.remote, func() { close(began) })
 		if m.Why() == nil {
-			d.b.tell(Measured{Lease: l, Figures: m.Result.Figures})
+			d.b.tell(Measured{Lease: l, Figures: m.Result.Figures, Typical: m.Typical})
 		}
 	})
 	defer wg.Wait()

@@ -330,6 +330,11 @@ func (m *machine) serve(t *testing.T) {
 		}
 		return send(messages.LogChunk{Offset: uint64(len(m.output)), End: true})
 	})
+	p2p.Handle(n, proto(messages.LeaseUse), func(context.Context, solana.PublicKey, messages.LeaseRequest) (messages.UseAnswer, error) {
+		at, percent := uint64(time.Now().UnixMilli()), uint32(75)
+		gpu := messages.GPUUse{Name: "A100\x1b[2J", Percent: &percent, MemoryMiB: 40_960, Simulated: true}
+		return messages.UseAnswer{Version: 1, Use: messages.Use{AtMs: at, CPUMs: 2 * at, MilliCPUs: 8_000, Memory: 1 << 30, MemoryLimit: 4 << 30, GPUs: []messages.GPUUse{gpu}}}, nil
+	})
 	p2p.Handle(n, proto(messages.ReceiptOffer), m.offer)
 	p2p.Handle(n, proto(messages.ReceiptSigned), m.settle)
 }

@@ -101,6 +101,7 @@ type shop struct {
 	node   solana.PublicKey
 	orders map[solana.PublicKey]bool // that were awarded
 	bare   int                       // leases that were started without a job
+	stays  bool                      // jobs do not end
 }
 
 // grace is how long a lease waits for its job before it is started without.
@@ -148,7 +149,7 @@ func (s *shop) lease(l market.Lease, seen map[solana.PublicKey]time.Time, done m
 			return s.m.start(l)
 		}
 	case market.LeaseRunning:
-		if has && !done[l.Address] {
+		if has && !s.stays && !done[l.Address] {
 			done[l.Address] = true
 			instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: s.m.key.PublicKey(), Lease: l})
 			if err != nil {

@@ -67,6 +67,18 @@ func (b *Block) replace(above string, lines []string) {
 	fmt.Fprint(b.t.Out, out.String())
 }
 
+// Clear takes the lines away; the block goes on.
+func (b *Block) Clear() { b.Draw() }
+
+// ShowCursor shows the cursor for the rest of the block: for a program that may be ended at any moment.
+func (b *Block) ShowCursor() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.ended {
+		fmt.Fprint(b.t.Out, showCursor)
+	}
+}
+
 // Close leaves the lines as they are and shows the cursor. It may be called more than once.
 func (b *Block) Close() {
 	b.mu.Lock()

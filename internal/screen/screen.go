@@ -97,9 +97,9 @@ type Mark uint8
 
 // Marks.
 const (
-	Done Mark = iota
+	Waiting Mark = iota
 	Current
-	Waiting
+	Done
 	Failed
 	Note
 )
@@ -109,18 +109,18 @@ func (t Terminal) Mark(m Mark) string {
 	of := [...]struct {
 		unicode, ascii string
 		tone           Tone
-	}{{"✓", "+", Good}, {"●", "*", Now}, {"○", "o", Dim}, {"✗", "x", Bad}, {"·", "-", Dim}}[m]
-	return t.Say(of.tone, t.either(of.unicode, of.ascii))
+	}{{"○", "o", Dim}, {"●", "*", Now}, {"✓", "+", Good}, {"✗", "x", Bad}, {"·", "-", Dim}}[m]
+	return t.Say(of.tone, t.Either(of.unicode, of.ascii))
 }
 
 // Spin is the sign of something that goes on, at its n-th picture.
 func (t Terminal) Spin(n int) string {
-	pictures := []rune(t.either("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", `|/-\`))
+	pictures := []rune(t.Either("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", `|/-\`))
 	return t.Say(Now, string(pictures[n%len(pictures)]))
 }
 
 // Either is a text for terminals that show Unicode, or one for those that do not.
-func (t Terminal) either(unicode, ascii string) string {
+func (t Terminal) Either(unicode, ascii string) string {
 	if t.Unicode {
 		return unicode
 	}
@@ -138,7 +138,12 @@ func Left(text string, width int) string {
 	return strings.Repeat(" ", max(0, width-Width(text))) + text
 }
 
+// Wrap is a text in lines that fit a width, broken between words.
+func Wrap(text string, width int) []string {
+	return strings.Split(ansi.Wrap(text, max(width, 1), ""), "\n")
+}
+
 // Cut is a text that fits a width; what is cut shows as "…".
 func (t Terminal) Cut(text string, width int) string {
-	return ansi.Truncate(text, max(width, 0), t.either("…", "~"))
+	return ansi.Truncate(text, max(width, 0), t.Either("…", "~"))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/feeflags"
@@ -27,6 +28,8 @@ type Streams struct {
 	Terminal bool
 	// Screen: somebody reads Out.
 	Screen bool
+	// OnOut and OnErr are what Out and Err can show to a person. Nothing is drawn on the zero value.
+	OnOut, OnErr screen.Terminal
 
 	// RawOut and RawErr are Out and Err as they are, for the output of jobs. Run sets them.
 	RawOut, RawErr io.Writer

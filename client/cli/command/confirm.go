@@ -35,6 +35,7 @@ func (s *Session) Confirm(format string, args ...any) error {
 	if err != nil {
 		return err
 	}
+	s.Aside()
 	what := fmt.Sprintf(format, args...)
 	s.Say(" · %s", what)
 	s.Say(" · cluster  %s (genesis %.8s…)   wallet %s", chain.ClusterOf(genesis), genesis, key.PublicKey())

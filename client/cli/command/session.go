@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
@@ -55,6 +56,8 @@ type Session struct {
 	yes     bool // what moves money is agreed to without a question
 	agreed  bool // somebody has agreed to what moves money
 	closers []func()
+	// steps shows a purchase in place; nil where steps are plain lines.
+	steps *terminal.Steps
 	// simulated is what --dry-run has found and has not printed yet.
 	simulated *buy.Simulated
 }

@@ -16,6 +16,7 @@ func (s *session) deploy() error { return s.buy(s.request) }
 // buy buys what the flags ask for.
 func (s *session) buy(request func() (buy.Request, error)) error {
 	defer s.forwardPorts()()
+	s.ShowSteps()
 	b, err := s.buyer()
 	if err != nil {
 		return err
@@ -24,13 +25,16 @@ func (s *session) buy(request func() (buy.Request, error)) error {
 	if err != nil {
 		return err
 	}
+	s.Plan(&r)
 	s.sayPorts(&r)
 	if s.DryRun {
 		if err := s.Leftovers(); err != nil {
 			return err
 		}
 	}
-	return s.bought(b.Buy(s.Context, r))
+	out, err := b.Buy(s.Context, r)
+	s.EndSteps(err)
+	return s.bought(out, err)
 }
 
 // bought prints what a purchase has come to.
@@ -101,6 +105,7 @@ func (s *session) confirmOffer(_ context.Context, o buy.Offer) error {
 
 // jobOutput is where the output of a lease's job goes: lines of several machines are marked with where they come from.
 func (s *session) jobOutput(l market.Lease, oneOfSeveral bool) io.Writer {
+	s.EndSteps(nil)
 	if !oneOfSeveral {
 		return s.Output
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -88,11 +90,12 @@ func (s *session) leases() error {
 		s.remind(v, customer)
 	}
 	out := service.DescribeLeases(v, all, now)
-	return s.Done(out, func(w io.Writer) {
-		if len(out) == 0 {
+	if len(out) == 0 {
+		return s.Done(out, func(w io.Writer) {
 			fmt.Fprintln(w, "no leases; closed ones can be looked at with: gantry audit LEASE")
-			return
-		}
+		})
+	}
+	return s.Show(out, func(t screen.Terminal) error { return terminal.WriteLeases(t, out, now) }, func(w io.Writer) {
 		rows := make([][]string, len(out))
 		for i, j := range out {
 			rows[i] = []string{j.Address, j.Status, fmt.Sprintf("%d×%s", j.GPUs, j.Model), j.Price, service.Span(int64(j.Used)), j.Paid, j.Reserved, service.When(j.FundedUntil), j.EndReason}

@@ -32,6 +32,7 @@ func (s *session) resume() error {
 	if err != nil {
 		return err
 	}
+	s.ShowSteps()
 	b, err := s.buyer()
 	if err != nil {
 		return err
@@ -40,7 +41,9 @@ func (s *session) resume() error {
 	if err != nil {
 		return err
 	}
-	return s.bought(b.Resume(s.Context, order))
+	out, err := b.Resume(s.Context, order)
+	s.EndSteps(err)
+	return s.bought(out, err)
 }
 
 // pickPurchase finds a purchase by its name, its order's address, or the beginning of that.

@@ -14,6 +14,8 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 )
@@ -95,16 +97,30 @@ func (s *session) search() error {
 			return err
 		}
 	}
-	return s.Done(found.Offers, func(w io.Writer) {
+	wide := s.CLI.Bool("wide") || by != service.SortAward
+	plain := func(w io.Writer) {
 		if len(found.Offers) == 0 {
 			fmt.Fprintf(w, "no node fits%s\n", service.Unfit(found.Unfit))
 			return
 		}
-		command.NodeTable(w, found.Offers, s.CLI.Bool("wide") || by != service.SortAward)
-		if s.CLI.Bool("latency") && !slices.ContainsFunc(found.Offers, func(o service.Offer) bool { return o.Latency != nil && o.Latency.Reached }) {
-			fmt.Fprintln(w, "No machine answered. Keepers give addresses of machines to customers with credits: gantry credits add USDC")
-		}
-	})
+		command.NodeTable(w, found.Offers, wide)
+		s.unanswered(w, found.Offers)
+	}
+	if wide || len(found.Offers) == 0 {
+		return s.Done(found.Offers, plain)
+	}
+	return s.Show(found.Offers, func(t screen.Terminal) error {
+		err := terminal.WriteOffers(t, &found)
+		s.unanswered(s.Out, found.Offers)
+		return err
+	}, plain)
+}
+
+// unanswered says why no machine has answered, where the latency was asked for.
+func (s *session) unanswered(w io.Writer, offers []service.Offer) {
+	if s.CLI.Bool("latency") && !slices.ContainsFunc(offers, func(o service.Offer) bool { return o.Latency != nil && o.Latency.Reached }) {
+		fmt.Fprintln(w, "No machine answered. Keepers give addresses of machines to customers with credits: gantry credits add USDC")
+	}
 }
 
 // latencies adds the round trips from here to the first of some offers.
@@ -123,7 +139,7 @@ func (s *session) gpus() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(all, func(w io.Writer) {
+	return s.Show(all, func(t screen.Terminal) error { return terminal.WriteGPUs(t, all) }, func(w io.Writer) {
 		var rows [][]string
 		for _, g := range all {
 			rows = append(rows, []string{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,16 +12,19 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/client/terminal"
+	"github.com/gantry-market/gantry/internal/screen/top"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 func topCommand(s command.Streams) *cli.Command {
 	return &cli.Command{
 		Name: "top", Usage: "what a lease uses and costs, until interrupted", ArgsUsage: "LEASE",
 		Description: "Processors, memory, disk, volume, network and GPUs are what the machine says of the lease's job; seconds and USDC are\n" +
-			"what the chain says. The most that can be owed now is what the seconds so far cost if none was down.",
+			"what the chain says. The most that can be owed now is what the seconds so far cost if none was down.\n" +
+			"On a terminal, q leaves, and ? shows the other keys. A pipe gets one line of name=value each time.",
 		Flags: command.AsSession(
 			&cli.BoolFlag{Name: "once", Usage: "print it once and end; --json prints it once too"},
 			&cli.DurationFlag{Name: "every", Value: container.WatchEvery, Usage: "look so often, at least every `SECOND`"},
@@ -57,17 +59,11 @@ func (s *session) top() error {
 	if err != nil {
 		return err
 	}
-	once := s.JSON || s.CLI.Bool("once")
-	err = container.Watch(s.Context, r, l, func(context.Context) (int64, error) { return s.Now() }, every, func(t service.Use) error {
-		people := func(w io.Writer) { printUse(w, &t) }
-		if once {
-			return errors.Join(s.Done(t, people), errSeen)
-		}
-		if s.Terminal {
-			fmt.Fprint(s.Out, "\033[H\033[2J")
-		}
-		people(s.Out)
-		return nil
+	err = s.watch(l.Address.String(), func(ctx context.Context, take func(*service.Use, top.Seen) error) error {
+		now := func(ctx context.Context) (int64, error) { return s.Client.Now(ctx) }
+		return container.Watch(ctx, r, l, now, every, func(t service.Use) error {
+			return take(&t, seenOf(v, l, &t, s.Service.Clock.Latest(ctx).Unix()))
+		})
 	})
 	if errors.Is(err, errSeen) || s.Context.Err() != nil {
 		return nil
@@ -78,51 +74,37 @@ func (s *session) top() error {
 // errSeen ends what watches a lease.
 var errSeen = errors.New("seen")
 
-// printUse writes it for people.
-func printUse(w io.Writer, t *service.Use) {
-	of := func(limit string, known bool) string {
-		if !known {
-			return ""
+// watch shows what a lease uses, as is best where it is shown.
+func (s *session) watch(lease string, watch func(context.Context, func(*service.Use, top.Seen) error) error) error {
+	at, drawn := s.Screen()
+	once := s.JSON || s.CLI.Bool("once")
+	if drawn && s.Terminal && !once {
+		next, err := top.Show(s.Context, at, s.In, lease, func(ctx context.Context, take func(top.Seen) error) error {
+			return watch(ctx, func(_ *service.Use, seen top.Seen) error { return take(seen) })
+		})
+		if next != "" {
+			fmt.Fprintln(s.Out, next)
 		}
-		return " of " + limit
+		return err
 	}
-	fmt.Fprintf(w, "lease    %s   %s UTC\n", t.Lease, t.Measured.Format("15:04:05"))
-	fmt.Fprintf(w, "cpu      %.2f%s busy   %.1f s so far\n", t.CPUs, of(fmt.Sprintf("%g", t.CPULimit), t.CPULimit > 0), t.CPUSecs)
-	fmt.Fprintf(w, "memory   %s%s\n", command.Mebibytes(t.Memory), of(command.Mebibytes(t.MemoryLimit), t.MemoryLimit > 0))
-	fmt.Fprintf(w, "disk     %s%s\n", command.Mebibytes(t.Disk), of(command.Mebibytes(t.DiskLimit), t.DiskLimit > 0))
-	if t.VolumeSize > 0 {
-		fmt.Fprintf(w, "volume   %s%s\n", command.Mebibytes(t.Volume), of(command.Mebibytes(t.VolumeSize), true))
-	}
-	if n := t.Network; n != nil {
-		fmt.Fprintf(w, "network  sent %s, %s/s   received %s, %s/s\n", command.Mebibytes(n.Sent), command.Mebibytes(uint64(n.SentRate)), command.Mebibytes(n.Received), command.Mebibytes(uint64(n.ReceivedRate)))
-	}
-	for i, g := range t.GPUs {
-		fmt.Fprintf(w, "gpu %-4d %s\n", i, gpuLine(g))
-	}
-	fmt.Fprintf(w, "cost     %s USDC an hour   %d s paid = %s USDC   at most %d s owed = %s USDC   funded until %s UTC\n",
-		t.Cost.PerHour, t.Cost.PaidSecs, t.Cost.Paid, t.Cost.Used, t.Cost.Owed, service.When(t.Cost.FundedUntil))
+	return watch(s.Context, func(use *service.Use, seen top.Seen) error {
+		switch {
+		case once && drawn:
+			return errors.Join(top.Write(at, seen), errSeen)
+		case once:
+			return errors.Join(s.Done(use, func(w io.Writer) { terminal.WriteUse(w, use) }), errSeen)
+		}
+		_, err := fmt.Fprintln(s.Out, terminal.UseLine(use))
+		return err
+	})
 }
 
-// gpuLine is one line about a GPU. What the machine says is made fit for a terminal.
-func gpuLine(g service.GPUUse) string {
-	parts := []string{printable.Text(g.Name)}
-	if g.Simulated {
-		parts = append(parts, "SIMULATED: the readings mean nothing")
+// seenOf is what is known of a lease now.
+func seenOf(v *view.View, l market.Lease, use *service.Use, now int64) top.Seen {
+	if known, ok := v.Lease(l.Address); ok {
+		l = known
 	}
-	if g.Missing {
-		return strings.Join(append(parts, "does not answer"), "   ")
-	}
-	if g.Percent != nil {
-		parts = append(parts, fmt.Sprintf("%d %% busy", *g.Percent))
-	}
-	if g.MemoryUsedMiB != nil {
-		parts = append(parts, fmt.Sprintf("%d of %d MiB", *g.MemoryUsedMiB, g.MemoryMiB))
-	}
-	if g.TempC != nil {
-		parts = append(parts, fmt.Sprintf("%d °C", *g.TempC))
-	}
-	if g.PowerMW != nil {
-		parts = append(parts, fmt.Sprintf("%.0f W", float64(*g.PowerMW)/1000))
-	}
-	return strings.Join(parts, "   ")
+	n, _ := v.Node(l.Node) // without it the region is not told
+	shown := service.DescribeLease(v, &l, now)
+	return terminal.SeenOf(&shown, n.Region(), use, now)
 }

@@ -9,10 +9,14 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/measure"
 )
+
+// flagBeside is of a measurement while the lease's job has the GPUs.
+const flagBeside = "beside-job"
 
 func measureCommands(s command.Streams) []*cli.Command {
 	return []*cli.Command{{
@@ -21,7 +25,7 @@ func measureCommands(s command.Streams) []*cli.Command {
 			"and the time. Nothing changes on chain: what a bad machine means for your lease is yours to decide (gantry stop). Without a job\n" +
 			"that has the GPUs this takes nothing from you but time.",
 		Flags: command.AsSession(&cli.BoolFlag{
-			Name:  command.FlagBeside,
+			Name:  flagBeside,
 			Usage: "measure although the lease's job has the GPUs, for a few seconds and with little memory. The job is slower during that time. The figures are lower, and say nothing about the memory's size",
 		}),
 		Action: action(s, (*session).verify),
@@ -48,7 +52,7 @@ func (s *session) verify() error {
 	if err != nil {
 		return err
 	}
-	m.Lease.Beside = s.CLI.Bool(command.FlagBeside)
+	m.Lease.Beside = s.CLI.Bool(flagBeside)
 	stop := s.Waiting("the machine to compute", "Ctrl-C ends the measurement")
 	m.Run(s.Context, r, nil)
 	stop()
@@ -64,7 +68,7 @@ func (s *session) verify() error {
 // printMeasured writes the figures for people.
 func printMeasured(w io.Writer, m *buy.Measurement) {
 	for i, f := range m.Result.GPUs {
-		fmt.Fprintf(w, "GPU %d   %s\n", m.Lease.GPUs[i].GPU, command.FiguresText(f))
+		fmt.Fprintf(w, "GPU %d   %s\n", m.Lease.GPUs[i].GPU, terminal.Figures(f))
 	}
 	if m.Simulated {
 		fmt.Fprintln(w, "the GPUs are simulated: these are figures of processors")

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/internal/screen"
 )
 
 func main() { os.Exit(run()) }
@@ -19,7 +20,10 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	screen := term.IsTerminal(int(os.Stdout.Fd()))
+	reads := term.IsTerminal(int(os.Stdout.Fd()))
 	asks := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
-	return cli.Run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: asks, Screen: screen}, os.Args[1:])
+	return cli.Run(ctx, cli.Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: asks, Screen: reads,
+		OnOut: screen.Of(os.Stdout, os.Getenv), OnErr: screen.Of(os.Stderr, os.Getenv),
+	}, os.Args[1:])
 }

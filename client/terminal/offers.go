@@ -1,0 +1,228 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/screen"
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+const (
+	offerBar = 14
+	freeBar  = 10
+	moneyBar = 20
+)
+
+// WriteOffers writes what a search has found, the best first.
+func WriteOffers(t screen.Terminal, f *service.Found) error {
+	columns := []screen.Column{
+		{Head: "GPU"},
+		{Head: "$/H", Right: true},
+		{Head: "FREE", Right: true},
+		{Head: "MEASURED"},
+		{Head: "UPTIME", Right: true, Drop: 1},
+		{Head: "REGION", Drop: 2},
+		{Head: "NODE", Drop: 3},
+		{Head: "TIER", Right: true, Drop: 4},
+		{Head: "STATUS", Drop: 5},
+	}
+	latency := slices.ContainsFunc(f.Offers, func(o service.Offer) bool { return o.Latency != nil })
+	if latency {
+		columns = append(columns, screen.Column{Head: "LATENCY"})
+	}
+	figures := offerFigures(t, f.Offers)
+	var rows [][]string
+	for i := range f.Offers {
+		o := &f.Offers[i]
+		model := fmt.Sprintf("%d %s %s", o.GPUs, t.Either("×", "x"), printable.Text(o.Model))
+		gpu := t.Say(screen.Strong, model)
+		if o.Simulated {
+			gpu += t.Say(screen.Dim, " simulated")
+		}
+		r := []string{
+			gpu, o.Price, fmt.Sprintf("%d/%d", o.Free, o.GPUs), figures[i], uptime(t, o.Uptime), printable.Text(cmp.Or(o.Region, "-")),
+			screen.Beginning(o.Address), fmt.Sprint(o.Tier), o.Status,
+		}
+		if latency {
+			r = append(r, o.Latency.String())
+		}
+		rows = append(rows, r)
+	}
+	if err := t.Table(columns, rows); err != nil {
+		return err
+	}
+	more := fmt.Sprintf("%d machines fit", f.Fit)
+	if f.Fit == 1 {
+		more = "1 machine fits"
+	}
+	if len(f.Unfit) > 0 {
+		more += "; the others do not" + service.Unfit(f.Unfit)
+	}
+	for _, text := range []string{more, "More columns: --wide   Models: gantry gpus   Rent: gantry deploy --gpu MODEL"} {
+		for _, line := range screen.Wrap(text, t.Width) {
+			if _, err := fmt.Fprintln(t.Out, t.Say(screen.Dim, line)); err != nil {
+				return fmt.Errorf("write a table: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// offerFigures are what was measured of offers: TOPS, a bar with the typical figure's mark, and the share of it.
+func offerFigures(t screen.Terminal, offers []service.Offer) []string {
+	out, width := make([]string, len(offers)), 0
+	for i := range offers {
+		out[i] = t.Either("–", "-")
+		if m := offers[i].Measured; m != nil && m.TOPS != "" {
+			out[i] = screen.Figure(number(m.TOPS))
+		}
+		width = max(width, screen.Width(out[i]))
+	}
+	for i := range offers {
+		o := &offers[i]
+		out[i] = screen.Left(out[i], width)
+		bar, of := t.Bar(screen.None, screen.None, t.BarWidth(offerBar), screen.Dim), ""
+		if o.Measured != nil && o.Measured.TOPS != "" && o.Typical != nil && number(o.Typical.TOPS) > 0 {
+			share := number(o.Measured.TOPS) / number(o.Typical.TOPS)
+			bar, of = t.Measured(share, offerBar), screen.Percent(share)
+		}
+		if bar != "" {
+			out[i] += " " + bar
+		}
+		out[i] += " " + screen.Left(of, len("100 %"))
+	}
+	return out
+}
+
+// beside is a bar, where there is one, with a text behind it.
+func beside(bar, text string) string {
+	if bar == "" {
+		return text
+	}
+	return bar + " " + screen.Left(text, len("16 of 16"))
+}
+
+// number is a figure of this program's own documents; 0 for none.
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return x
+}
+
+// uptime is a percentage in the tone of how good it is.
+func uptime(t screen.Terminal, text string) string {
+	tone := screen.Bad
+	switch x := number(text); {
+	case x >= 99.9:
+		tone = screen.Good
+	case x >= 99:
+		tone = screen.Plain
+	case x >= 90:
+		tone = screen.Now
+	}
+	return t.Say(tone, text)
+}
+
+// WriteGPUs writes the models of a market.
+func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
+	var rows [][]string
+	for i := range all {
+		g := &all[i]
+		free := fmt.Sprintf("%d of %d", g.Free, g.GPUs)
+		share := 0.0
+		if g.GPUs > 0 {
+			share = float64(g.Free) / float64(g.GPUs)
+		}
+		bar := t.Bar(share, screen.None, t.BarWidth(freeBar), screen.Plain)
+		name, tone := printable.Text(g.Model), screen.Strong
+		if g.Free == 0 {
+			tone = screen.Dim
+		}
+		rows = append(rows, []string{
+			t.Say(tone, name), fmt.Sprintf("%d GiB", g.VRAMMiB>>10), beside(bar, free), fmt.Sprint(g.Machines), fmt.Sprint(g.MostFree), g.Asks(), g.Reference,
+			printable.Text(cmp.Or(strings.Join(g.Regions, " "), "-")),
+		})
+	}
+	return t.Table([]screen.Column{
+		{Head: "GPU"},
+		{Head: "MEMORY", Right: true, Drop: 1},
+		{Head: "FREE", Right: true},
+		{Head: "MACHINES", Right: true, Drop: 3},
+		{Head: "MOST IN ONE", Right: true, Drop: 5},
+		{Head: "$/GPU-H", Right: true},
+		{Head: "REFERENCE", Right: true, Drop: 4},
+		{Head: "REGIONS", Drop: 2},
+	}, rows)
+}
+
+// WriteLeases writes leases at an instant of the chain, unix seconds. The bar is paid, then served and not paid yet, of what is reserved.
+func WriteLeases(t screen.Terminal, all []service.Lease, now int64) error {
+	whole := t.Width >= 150 // the address of a lease has 44 characters
+	var rows [][]string
+	for i := range all {
+		l := &all[i]
+		address := screen.Beginning(l.Address)
+		if whole {
+			address = l.Address
+		}
+		rows = append(rows, []string{
+			t.Say(screen.Strong, address), leaseState(t, l), fmt.Sprintf("%d %s %s", l.GPUs, t.Either("×", "x"), printable.Text(l.Model)), l.Price,
+			service.Span(int64(l.Used)), beside(leaseMoney(t, l), amounts(l)), leaseEnds(l, now),
+		})
+	}
+	return t.Table([]screen.Column{
+		{Head: "LEASE"},
+		{Head: "STATE"},
+		{Head: "GPUS"},
+		{Head: "$/GPU-H", Right: true, Drop: 3},
+		{Head: "USED", Right: true, Drop: 2},
+		{Head: "MONEY", Right: true},
+		{Head: "ENDS (UTC)", Drop: 1},
+	}, rows)
+}
+
+func leaseState(t screen.Terminal, l *service.Lease) string {
+	switch l.Status {
+	case market.LeaseRunning.String():
+		return t.Say(screen.Good, t.Either("●", "*")+" "+l.Status)
+	case market.LeaseAwarded.String():
+		return t.Say(screen.Now, t.Either("●", "*")+" "+l.Status)
+	}
+	text := l.Status
+	if l.EndReason != "" {
+		text += ", " + l.EndReason
+	}
+	return t.Mark(screen.Note) + " " + t.Say(screen.Dim, text)
+}
+
+// moneyOf is what of a lease's reservation is used, paid, and all of it.
+func moneyOf(l *service.Lease) (used, paid, all market.USDC) {
+	used, _ = market.ParseUSDC(l.Cost) // as they are written by this program
+	paid, _ = market.ParseUSDC(l.Paid)
+	all, _ = market.ParseUSDC(l.Reserved)
+	return max(used, paid), paid, max(all, used, paid)
+}
+
+func leaseMoney(t screen.Terminal, l *service.Lease) string {
+	used, paid, all := moneyOf(l)
+	share := func(x market.USDC) float64 { return float64(x) / float64(max(all, 1)) }
+	return t.Parts(t.BarWidth(moneyBar), screen.Part{Share: share(paid), Unicode: "━", ASCII: "#", Tone: screen.Good},
+		screen.Part{Share: share(used - paid), Unicode: "╍", ASCII: "=", Tone: screen.Now})
+}
+
+func amounts(l *service.Lease) string {
+	used, _, all := moneyOf(l)
+	return screen.Dollars(used) + " of " + screen.Dollars(all)
+}
+
+func leaseEnds(l *service.Lease, now int64) string {
+	return strings.TrimSuffix(screen.Ends(cmp.Or(l.EndedAt, l.FundedUntil), now), " UTC")
+}

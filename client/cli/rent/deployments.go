@@ -23,7 +23,7 @@ const (
 // atServer adds the flags of commands that ask a running gantry serve.
 func atServer(flags ...cli.Flag) []cli.Flag {
 	return append(flags,
-		&cli.StringFlag{Name: flagServer, Value: "http://127.0.0.1:8484", Usage: "`URL` of a running gantry serve", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringFlag{Name: flagServer, Value: "http://127.0.0.1:8484", Usage: "`URL` of a running gantry serve", EnvVars: []string{"GANTRY_SERVER"}},
 		&cli.StringFlag{Name: flagToken, Usage: "`TOKEN` of that server; on a command line other users see it", EnvVars: []string{"GANTRY_TOKEN"}},
 	)
 }

@@ -41,6 +41,7 @@ const (
 	FlagWS         = "ws"
 	FlagKeypair    = "keypair"
 	FlagConfig     = "config"
+	FlagContext    = "context"
 	FlagCommitment = "commitment"
 	FlagJSON       = "json"
 	FlagDryRun     = "dry-run"
@@ -52,10 +53,11 @@ const (
 
 func globalFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringSliceFlag{Name: FlagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: GANTRY_RPC_URL, then solana config)"},
-		&cli.StringSliceFlag{Name: FlagWS, Usage: "WebSocket `URL` of each --url (default: GANTRY_WS_URL, then derived)"},
-		&cli.StringFlag{Name: FlagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
+		&cli.StringSliceFlag{Name: FlagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: GANTRY_RPC_URL, then the context, then solana config)"},
+		&cli.StringSliceFlag{Name: FlagWS, Usage: "WebSocket `URL` of each --url (default: GANTRY_WS_URL, then of the context, then derived)"},
+		&cli.StringFlag{Name: FlagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: GANTRY_KEYPAIR, then the context, then solana config)"},
 		&cli.StringFlag{Name: FlagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
+		&cli.StringFlag{Name: FlagContext, Usage: "`NAME` of the context whose settings count (default: GANTRY_CONTEXT, then the one of gantry context use)"},
 		browserwallet.NewFlag(),
 		&cli.StringFlag{Name: FlagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.BoolFlag{Name: FlagJSON, Usage: "print one JSON document on standard output"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/complete"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -75,7 +76,6 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
 		Version:                version.Build + ", messages " + p2p.MessagesVersion().String(),
 		Flags:                  globalFlags(),
-		EnableBashCompletion:   true,
 		UseShortOptionHandling: false,
 		HideHelpCommand:        true,
 		// A value with a comma is one value: flags that take several are repeated.
@@ -126,12 +126,12 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 	s.RawOut, s.RawErr = s.Out, s.Err
 	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := NewApp(s, assemble(s))
-	args = arguments.AsHelp(args)
-	argv := append([]string{app.Name}, args...)
-	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {
-		argv = append([]string{app.Name}, arguments.Arrange(app, args)...)
+	if n := len(args) - 1; n >= 0 && args[n] == complete.Flag {
+		completes(ctx, s, app, args[:n])
+		return service.CodeDone
 	}
-	err := app.RunContext(ctx, argv)
+	args = arguments.AsHelp(args)
+	err := app.RunContext(ctx, append([]string{app.Name}, arguments.Arrange(app, args)...))
 	if err == nil {
 		return service.CodeDone
 	}

@@ -34,7 +34,7 @@ func TestSettingsByPrecedence(t *testing.T) {
 	}{
 		{
 			name: "no context", rpc: Value{"", []string{"http://found:1"}, "solana config"}, ws: Value{"", []string{"ws://found:2"}, "solana config"},
-			keypair: Value{"", []string{"/found.json"}, "solana config"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", nil, "default"},
+			keypair: Value{"", []string{"/found.json"}, "solana config"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", []string{}, "default"},
 		},
 		{
 			name: "a context", current: "one", rpc: Value{"", []string{"http://one:1"}, "context one"}, ws: Value{"", []string{"ws://one:9"}, "context one"},
@@ -42,23 +42,23 @@ func TestSettingsByPrecedence(t *testing.T) {
 		},
 		{
 			name: "a context of some settings", current: "key", rpc: Value{"", []string{"http://found:1"}, "solana config"}, ws: Value{"", []string{"ws://found:2"}, "solana config"},
-			keypair: Value{"", []string{"/key.json"}, "context key"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", nil, "default"},
+			keypair: Value{"", []string{"/key.json"}, "context key"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", []string{}, "default"},
 		},
 		{
-			name: "the environment", current: "one", env: both, rpc: Value{"", []string{"http://env:1", "http://env:2"}, VariableRPC}, ws: Value{"", nil, "derived"},
+			name: "the environment", current: "one", env: both, rpc: Value{"", []string{"http://env:1", "http://env:2"}, VariableRPC}, ws: Value{"", []string{}, "derived"},
 			keypair: Value{"", []string{"/env.json"}, VariableKeypair}, server: Value{"", []string{"http://env:8484"}, VariableServer}, gateway: Value{"", []string{"G2"}, VariableGateway},
 		},
 		{
-			name: "the environment names the context", current: "one", env: map[string]string{VariableContext: "other"}, rpc: Value{"", []string{"http://other:1"}, "context other"}, ws: Value{"", nil, "derived"},
-			keypair: Value{"", []string{"/found.json"}, "solana config"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", nil, "default"},
+			name: "the environment names the context", current: "one", env: map[string]string{VariableContext: "other"}, rpc: Value{"", []string{"http://other:1"}, "context other"}, ws: Value{"", []string{}, "derived"},
+			keypair: Value{"", []string{"/found.json"}, "solana config"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", []string{}, "default"},
 		},
 		{
-			name: "a flag names the context", current: "one", said: Flags{Context: "other"}, env: both, rpc: Value{"", []string{"http://other:1"}, "context other (--context)"}, ws: Value{"", nil, "derived"},
+			name: "a flag names the context", current: "one", said: Flags{Context: "other"}, env: both, rpc: Value{"", []string{"http://other:1"}, "context other (--context)"}, ws: Value{"", []string{}, "derived"},
 			keypair: Value{"", []string{"/env.json"}, VariableKeypair}, server: Value{"", []string{"http://env:8484"}, VariableServer}, gateway: Value{"", []string{"G2"}, VariableGateway},
 		},
 		{
 			name: "a WebSocket URL of the environment", env: map[string]string{VariableWS: "ws://env:2"}, rpc: Value{"", []string{"http://found:1"}, "solana config"}, ws: Value{"", []string{"ws://env:2"}, VariableWS},
-			keypair: Value{"", []string{"/found.json"}, "solana config"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", nil, "default"},
+			keypair: Value{"", []string{"/found.json"}, "solana config"}, server: Value{"", []string{DefaultServer}, "default"}, gateway: Value{"", []string{}, "default"},
 		},
 		{
 			name: "a named file of solana config", current: "one", said: Flags{Config: solana}, env: both, rpc: Value{"", []string{"http://solana:1"}, solana}, ws: Value{"", []string{"ws://solana:2"}, solana},
@@ -66,7 +66,7 @@ func TestSettingsByPrecedence(t *testing.T) {
 		},
 		{
 			name: "flags", current: "one", said: Flags{Context: "one", Config: solana, RPC: []string{"l"}, Keypair: "/flag.json", Server: "http://flag:1"}, env: both,
-			rpc: Value{"", []string{"l"}, "flag"}, ws: Value{"", nil, "derived"}, keypair: Value{"", []string{"/flag.json"}, "flag"}, server: Value{"", []string{"http://flag:1"}, "flag"},
+			rpc: Value{"", []string{"l"}, "flag"}, ws: Value{"", []string{}, "derived"}, keypair: Value{"", []string{"/flag.json"}, "flag"}, server: Value{"", []string{"http://flag:1"}, "flag"},
 			gateway: Value{"", []string{"G1"}, "context one (--context)"},
 		},
 	} {

@@ -111,7 +111,7 @@ func Resolve(f *File, said *Flags, env func(string) string) (*Settings, error) {
 // choose finds the context of a run: named by --context, or else chosen by the environment or the file.
 func (s *Settings) choose(f *File, said *Flags, env func(string) string) (named, chosen *Context, err error) {
 	named, chosen = &Context{}, &Context{}
-	s.Context = Value{Setting: "context"}
+	s.Context = Value{"context", []string{}, "default"}
 	into, name := chosen, f.Current
 	switch {
 	case said.Context != "":
@@ -153,12 +153,12 @@ func first(all []source, setting string) Value {
 			return Value{setting, values, s.of(setting)}
 		}
 	}
-	return Value{Setting: setting, From: "default"}
+	return Value{setting, []string{}, "default"}
 }
 
 // endpoints are the URLs of RPC nodes and their WebSocket URLs, of the same source or of one that counts more.
 func endpoints(all []source) (rpc, ws Value) {
-	ws = Value{Setting: SettingWS, From: "derived"}
+	ws = Value{SettingWS, []string{}, "derived"}
 	for _, s := range all {
 		if len(ws.Values) == 0 && len(s.has.WS) > 0 {
 			ws = Value{SettingWS, s.has.WS, s.of(SettingWS)}

@@ -54,7 +54,9 @@ func openMarket(ctx context.Context, given map[string][]string) (m *complete.Mar
 	flags, args := AsSession(globalFlags()...), []string{"gantry"}
 	for _, f := range flags {
 		for _, value := range given[f.Names()[0]] {
-			args = append(args, fmt.Sprintf("--%s=%s", f.Names()[0], value))
+			if value != "" { // such as of --yes, which chooses no market
+				args = append(args, fmt.Sprintf("--%s=%s", f.Names()[0], value))
+			}
 		}
 	}
 	app := &cli.App{

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/complete"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/internal/completion"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -19,8 +19,8 @@ import (
 // completed is what a shell is told, for a line that ends in the word that is typed.
 func (s shell) completed(name string, args ...string) []string {
 	s.t.Helper()
-	s.t.Setenv(complete.Variable, name)
-	r := s.run(context.Background(), append(args, complete.Flag)...)
+	s.t.Setenv(completion.Variable, name)
+	r := s.run(context.Background(), append(args, completion.Flag)...)
 	require.Equal(s.t, cli.ExitDone, r.code)
 	require.Empty(s.t, r.err)
 	return strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/complete"
+	"github.com/gantry-market/gantry/internal/completion"
 )
 
 // say runs a command and returns what it printed.
@@ -108,12 +108,12 @@ func TestCompletionAsksNobodyInVain(t *testing.T) {
 		{"bash", []string{"--sign-with", "browser", "stop", ""}, ""},
 		{"", []string{"stop", "--sess"}, "--session\n"},
 	} {
-		t.Setenv(complete.Variable, c.shell)
+		t.Setenv(completion.Variable, c.shell)
 		begun := time.Now()
-		out, errs := say(t, ExitDone, append(c.args, complete.Flag)...)
+		out, errs := say(t, ExitDone, append(c.args, completion.Flag)...)
 		require.Equal(t, c.want, out, "%q", c.args)
 		require.Empty(t, errs, "%q", c.args)
-		require.Less(t, time.Since(begun), 5*complete.Within, "%q", c.args)
+		require.Less(t, time.Since(begun), 5*completion.Within, "%q", c.args)
 	}
 }
 

@@ -1,3 +1,3 @@
-// Package complete finds how a command line of gantry may go on, for shells: commands, flags, and the customer's own
-// addresses, which the market is asked for. What does not answer in time is left out, and nothing is ever an error.
+// Package complete knows the values that a command line of gantry may have: templates, contexts, and what the market is asked
+// for: the customer's own leases and orders, nodes, and models of GPUs.
 package complete

@@ -66,7 +66,7 @@ func (m *Market) leases(ctx context.Context, over bool) (out []Candidate) {
 	for _, l := range service.DescribeLeases(v, v.LeasesOfCustomer(m.Customer), 0) {
 		if live := l.Status == market.LeaseAwarded.String() || l.Status == market.LeaseRunning.String(); live || over {
 			about := []string{names[l.Order], fmt.Sprintf("%d×%s", l.GPUs, l.Model), l.Status}
-			out = append(out, Candidate{l.Address, strings.Join(about, " ")})
+			out = append(out, Candidate{Value: l.Address, About: strings.Join(about, " ")})
 		}
 	}
 	return out
@@ -83,13 +83,13 @@ func (m *Market) orders(ctx context.Context) (out []Candidate) {
 			}
 		}
 		about := fmt.Sprintf("%s, %d nodes", p.Stage, p.Args.Nodes)
-		out = append(out, Candidate{p.Name, "order " + service.Short(p.Order) + ", " + about}, Candidate{p.Order.String(), strings.TrimSpace(p.Name + " " + about)})
+		out = append(out, Candidate{Value: p.Name, About: "order " + service.Short(p.Order) + ", " + about}, Candidate{Value: p.Order.String(), About: strings.TrimSpace(p.Name + " " + about)})
 	}
 	if !ok {
 		return out
 	}
 	for _, o := range v.OrdersOf(m.Customer) {
-		out = append(out, Candidate{o.Address.String(), fmt.Sprintf("%s, %d nodes of %d GPUs", o.State(), o.NodesWanted, o.GpusPerNode)})
+		out = append(out, Candidate{Value: o.Address.String(), About: fmt.Sprintf("%s, %d nodes of %d GPUs", o.State(), o.NodesWanted, o.GpusPerNode)})
 	}
 	return out
 }
@@ -110,7 +110,7 @@ func (m *Market) nodes(ctx context.Context) (out []Candidate) {
 		if model, ok := v.Model(n.Spec.Model); ok {
 			about = fmt.Sprintf("%d×%s %s", n.Spec.Gpus, model.ModelName(), about)
 		}
-		out = append(out, Candidate{n.Address.String(), about})
+		out = append(out, Candidate{Value: n.Address.String(), About: about})
 	}
 	return out
 }
@@ -122,7 +122,7 @@ func (m *Market) models(ctx context.Context) (out []Candidate) {
 		return nil
 	}
 	for _, one := range all {
-		out = append(out, Candidate{one.ModelName(), fmt.Sprintf("%d GiB", one.VramMib/1024)})
+		out = append(out, Candidate{Value: one.ModelName(), About: fmt.Sprintf("%d GiB", one.VramMib/1024)})
 	}
 	return out
 }

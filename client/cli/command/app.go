@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/complete"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/arguments"
+	"github.com/gantry-market/gantry/internal/completion"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/internal/version"
@@ -126,7 +126,7 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 	s.RawOut, s.RawErr = s.Out, s.Err
 	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := NewApp(s, assemble(s))
-	if n := len(args) - 1; n >= 0 && args[n] == complete.Flag {
+	if n := len(args) - 1; n >= 0 && args[n] == completion.Flag {
 		completes(ctx, s, app, args[:n])
 		return service.CodeDone
 	}

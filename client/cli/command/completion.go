@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/complete"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/completion"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 )
 
@@ -21,7 +22,7 @@ func CompletionCommands(s Streams) []*cli.Command {
 			Name: "completion", Usage: "print a shell's completion script", ArgsUsage: "bash|zsh|fish",
 			Description: "bash: source <(gantry completion bash)      zsh: source <(gantry completion zsh)\nfish: gantry completion fish | source",
 			Action: func(c *cli.Context) error {
-				script, ok := complete.Scripts()[c.Args().First()]
+				script, ok := completion.Scripts()[c.Args().First()]
 				if !ok {
 					return service.Usage(fmt.Sprintf("%q is not a shell with a completion script", c.Args().First()), "write bash, zsh or fish")
 				}
@@ -30,7 +31,7 @@ func CompletionCommands(s Streams) []*cli.Command {
 			},
 		},
 		{Name: "man", Usage: "print the manual page", Hidden: true, Action: func(c *cli.Context) error {
-			page, err := complete.Manual(c.App)
+			page, err := completion.Manual(c.App)
 			if err == nil {
 				_, err = io.WriteString(s.Out, page)
 			}
@@ -41,9 +42,9 @@ func CompletionCommands(s Streams) []*cli.Command {
 
 // completes prints how a command line may go on. Whatever fails prints nothing.
 func completes(ctx context.Context, s Streams, app *cli.App, args []string) {
-	shell := os.Getenv(complete.Variable)
-	word, found := complete.Find(ctx, app, args, shell, openMarket)
-	complete.Write(s.Out, shell, word, found)
+	shell := os.Getenv(completion.Variable)
+	word, found := completion.Find(ctx, app, args, shell, complete.Sources(openMarket))
+	completion.Write(s.Out, shell, word, found)
 }
 
 // openMarket opens the market that the flags of a command line name, as a command of the customer does.

@@ -8,20 +8,20 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/config"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/contexts"
 )
 
 // FlagServer names a running gantry serve.
 const FlagServer = "server"
 
 // Settings are those of a command.
-func Settings(c *cli.Context) (*config.Settings, error) {
-	f, err := config.Load()
+func Settings(c *cli.Context) (*contexts.Settings, error) {
+	f, err := contexts.Load()
 	if err != nil {
 		return nil, failedContext(err)
 	}
-	set, err := config.Resolve(f, &config.Flags{
+	set, err := contexts.Resolve(f, &contexts.Flags{
 		Context: c.String(FlagContext), RPC: c.StringSlice(FlagURL), WS: c.StringSlice(FlagWS), Keypair: c.String(FlagKeypair), Server: c.String(FlagServer),
 		Config: c.String(FlagConfig), Commitment: c.String(FlagCommitment),
 	}, os.Getenv)
@@ -31,11 +31,11 @@ func Settings(c *cli.Context) (*config.Settings, error) {
 // failedContext advises on an error of contexts.
 func failedContext(err error) error {
 	switch {
-	case errors.Is(err, config.ErrFile):
+	case errors.Is(err, contexts.ErrFile):
 		return service.Usage(err.Error(), "repair it, or remove it and set your contexts anew")
-	case errors.Is(err, config.ErrUnknown):
+	case errors.Is(err, contexts.ErrUnknown):
 		return service.Usage(err.Error(), "those that there are: gantry context list")
-	case errors.Is(err, config.ErrContext):
+	case errors.Is(err, contexts.ErrContext):
 		return service.Usage(err.Error(), "see gantry context set --help")
 	}
 	return err
@@ -47,12 +47,12 @@ func ContextCommands(s Streams) []*cli.Command {
 		Name: "context", Usage: "named settings for markets and wallets", Description: "A flag counts more than the environment, the environment more than the context.",
 		Subcommands: []*cli.Command{
 			{Name: "list", Usage: "your contexts", Action: func(c *cli.Context) error {
-				f, err := config.Load()
+				f, err := contexts.Load()
 				if err != nil {
 					return failedContext(err)
 				}
 				all := f.List()
-				return Print(s.Out, c.Bool(FlagJSON), all, func(w io.Writer) { config.WriteList(w, all) })
+				return Print(s.Out, c.Bool(FlagJSON), all, func(w io.Writer) { contexts.WriteList(w, all) })
 			}},
 			{Name: "show", Usage: "the settings that count, and where each comes from", Action: func(c *cli.Context) error {
 				set, err := Settings(c)
@@ -61,36 +61,36 @@ func ContextCommands(s Streams) []*cli.Command {
 				}
 				return Print(s.Out, c.Bool(FlagJSON), set.All(), set.Write)
 			}},
-			{Name: "use", Usage: "have a context count from now on", ArgsUsage: "CONTEXT", Action: onContext(s, "is used from now on", func(_ *cli.Context, f *config.File, name string) error { return f.Use(name) })},
+			{Name: "use", Usage: "have a context count from now on", ArgsUsage: "CONTEXT", Action: onContext(s, "is used from now on", func(_ *cli.Context, f *contexts.File, name string) error { return f.Use(name) })},
 			{
 				Name: "set", Usage: "make a context, or change its settings; other settings stay", ArgsUsage: "CONTEXT",
 				Flags: []cli.Flag{
-					&cli.StringSliceFlag{Name: config.SettingRPC, Usage: "RPC `URL`, or mainnet-beta, devnet, testnet, localhost; repeat for failover"},
-					&cli.StringSliceFlag{Name: config.SettingWS, Usage: "WebSocket `URL` of each --rpc-url (default: derived)"},
-					&cli.StringFlag{Name: config.SettingKeypair, Usage: "`PATH` of a keypair file"},
-					&cli.StringFlag{Name: config.SettingServer, Usage: "`URL` of a running gantry serve"},
-					&cli.StringFlag{Name: config.SettingGateway, Usage: "`GATEWAY` that makes ports public"},
+					&cli.StringSliceFlag{Name: contexts.SettingRPC, Usage: "RPC `URL`, or mainnet-beta, devnet, testnet, localhost; repeat for failover"},
+					&cli.StringSliceFlag{Name: contexts.SettingWS, Usage: "WebSocket `URL` of each --rpc-url (default: derived)"},
+					&cli.StringFlag{Name: contexts.SettingKeypair, Usage: "`PATH` of a keypair file"},
+					&cli.StringFlag{Name: contexts.SettingServer, Usage: "`URL` of a running gantry serve"},
+					&cli.StringFlag{Name: contexts.SettingGateway, Usage: "`GATEWAY` that makes ports public"},
 				},
-				Action: onContext(s, "is set", func(c *cli.Context, f *config.File, name string) error {
-					return f.Set(name, config.Context{
-						RPC: c.StringSlice(config.SettingRPC), WS: c.StringSlice(config.SettingWS), Keypair: c.String(config.SettingKeypair),
-						Server: c.String(config.SettingServer), Gateway: c.String(config.SettingGateway),
+				Action: onContext(s, "is set", func(c *cli.Context, f *contexts.File, name string) error {
+					return f.Set(name, contexts.Context{
+						RPC: c.StringSlice(contexts.SettingRPC), WS: c.StringSlice(contexts.SettingWS), Keypair: c.String(contexts.SettingKeypair),
+						Server: c.String(contexts.SettingServer), Gateway: c.String(contexts.SettingGateway),
 					})
 				}),
 			},
-			{Name: "delete", Usage: "remove a context", ArgsUsage: "CONTEXT", Action: onContext(s, "is deleted", func(_ *cli.Context, f *config.File, name string) error { return f.Delete(name) })},
+			{Name: "delete", Usage: "remove a context", ArgsUsage: "CONTEXT", Action: onContext(s, "is deleted", func(_ *cli.Context, f *contexts.File, name string) error { return f.Delete(name) })},
 		},
 	}}
 }
 
 // onContext is the action of a command that changes the file of contexts.
-func onContext(s Streams, done string, change func(*cli.Context, *config.File, string) error) cli.ActionFunc {
+func onContext(s Streams, done string, change func(*cli.Context, *contexts.File, string) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		args, err := (&Session{CLI: c}).Args("CONTEXT")
 		if err != nil {
 			return err
 		}
-		f, err := config.Load()
+		f, err := contexts.Load()
 		if err == nil {
 			err = change(c, f, args[0])
 		}

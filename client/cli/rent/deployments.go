@@ -9,10 +9,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
-	"github.com/gantry-market/gantry/client/config"
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -23,7 +23,7 @@ const (
 // atServer adds the flags of commands that ask a running gantry serve.
 func atServer(flags ...cli.Flag) []cli.Flag {
 	return append(flags,
-		&cli.StringFlag{Name: command.FlagServer, Usage: "`URL` of a running gantry serve (default: GANTRY_SERVER, then the context, then " + config.DefaultServer + ")"},
+		&cli.StringFlag{Name: command.FlagServer, Usage: "`URL` of a running gantry serve (default: GANTRY_SERVER, then the context, then " + contexts.DefaultServer + ")"},
 		&cli.StringFlag{Name: flagToken, Usage: "`TOKEN` of that server; on a command line other users see it", EnvVars: []string{"GANTRY_TOKEN"}},
 	)
 }

@@ -1,4 +1,4 @@
-package complete
+package completion
 
 import (
 	"context"
@@ -7,19 +7,20 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/config"
-	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/arguments"
 )
 
 // Within is how long a shell waits at most.
 const Within = 1500 * time.Millisecond
 
-// Open opens the market that the flags of a command line name.
-type Open func(ctx context.Context, given map[string][]string) (*Market, error)
+// Source knows values.
+type Source func(context.Context, *arguments.Place) []Candidate
+
+// Sources know the values of flags, by their first names, and of arguments, by the capitals of a command's usage.
+type Sources struct{ Flags, Arguments map[string]Source }
 
 // Find is how a command line may go on, and the word that is typed: args are without the program's name and Flag.
-func Find(ctx context.Context, app *cli.App, args []string, shell string, open Open) (word string, found []Candidate) {
+func Find(ctx context.Context, app *cli.App, args []string, shell string, known Sources) (word string, found []Candidate) {
 	before := args
 	if n := len(args); n > 0 && (shell != "" || strings.HasPrefix(args[n-1], "-")) {
 		before, word = args[:n-1], args[n-1]
@@ -28,7 +29,7 @@ func Find(ctx context.Context, app *cli.App, args []string, shell string, open O
 	if p.Over {
 		return p.Word, nil
 	}
-	f := &finder{place: p, app: app, open: open}
+	f := &finder{place: p, app: app, known: known}
 	ctx, cancel := context.WithTimeout(ctx, Within)
 	defer cancel()
 	// A key may take long to open, and cannot be interrupted.
@@ -50,14 +51,14 @@ func Find(ctx context.Context, app *cli.App, args []string, shell string, open O
 type finder struct {
 	place arguments.Place
 	app   *cli.App
-	open  Open
+	known Sources
 }
 
 func (f *finder) find(ctx context.Context) []Candidate {
 	c := f.place.Command()
 	switch {
 	case f.place.Flag != "":
-		return f.value(ctx)
+		return ask(ctx, f.known.Flags[f.place.Flag], &f.place)
 	case strings.HasPrefix(f.place.Word, "-"):
 		flags := f.app.VisibleFlags()
 		if c != nil {
@@ -104,17 +105,11 @@ func flagNames(all []cli.Flag, long bool) (out []Candidate) {
 	return out
 }
 
-// value are values of a flag.
-func (f *finder) value(ctx context.Context) []Candidate {
-	switch f.place.Flag {
-	case "gpu":
-		return f.ofMarket(ctx, (*Market).models)
-	case "template":
-		return templates()
-	case "context":
-		return contexts()
+func ask(ctx context.Context, s Source, p *arguments.Place) []Candidate {
+	if s == nil {
+		return nil
 	}
-	return nil
+	return s(ctx, p)
 }
 
 // argument are values of an argument, as the command's usage names it: capitals for what is meant, other words as they are.
@@ -126,62 +121,11 @@ func (f *finder) argument(ctx context.Context, c *cli.Command) (out []Candidate)
 	}
 	one := strings.Split(fields[f.place.Args], "|")
 	for _, kind := range one {
-		switch kind {
-		case "LEASE":
-			out = append(out, f.ofMarket(ctx, f.leases)...)
-		case "ORDER", "CLUSTER":
-			out = append(out, f.ofMarket(ctx, (*Market).orders)...)
-		case "NODE":
-			out = append(out, f.ofMarket(ctx, (*Market).nodes)...)
-		case "CONTEXT":
-			out = append(out, contexts()...)
-		case "NAME":
-			if f.place.Path[0].Name == "templates" {
-				out = append(out, templates()...)
-			}
-		default:
-			if len(one) > 1 && kind == strings.ToLower(kind) {
-				out = append(out, Candidate{Value: kind})
-			}
+		if len(one) > 1 && kind == strings.ToLower(kind) {
+			out = append(out, Candidate{Value: kind})
+			continue
 		}
-	}
-	return out
-}
-
-// ofOver are commands about leases that may be over.
-var ofOver = map[string]bool{"rate": true, "close": true, "audit": true, "why": true, "dispute": true}
-
-func (f *finder) leases(m *Market, ctx context.Context) []Candidate {
-	return m.leases(ctx, ofOver[f.place.Path[0].Name])
-}
-
-func (f *finder) ofMarket(ctx context.Context, read func(*Market, context.Context) []Candidate) []Candidate {
-	m, err := f.open(ctx, f.place.Given)
-	if err != nil {
-		return nil
-	}
-	defer m.Close()
-	return read(m, ctx)
-}
-
-func templates() (out []Candidate) {
-	all, err := template.Builtin()
-	if err != nil {
-		return nil
-	}
-	for _, t := range all {
-		out = append(out, Candidate{t.Name, t.Title})
-	}
-	return out
-}
-
-func contexts() (out []Candidate) {
-	f, err := config.Load()
-	if err != nil {
-		return nil
-	}
-	for _, c := range f.List() {
-		out = append(out, Candidate{c.Name, strings.Join(c.RPC, " ")})
+		out = append(out, ask(ctx, f.known.Arguments[kind], &f.place)...)
 	}
 	return out
 }

@@ -23,6 +23,7 @@ step "programs $VERSION"
 program 1 agent/cmd/gantry-agent
 for main in agent/cmd/gantry-shell client/cmd/gantry keeper/cmd/gantry-keeper gateway/cmd/gantry-gateway; do program 0 "$main"; done
 cp "$tools/runsc" "$out/bin/runsc"
+"$out/bin/gantry" man | gzip -9n >"$out/bin/gantry.1.gz"
 for name in gantry gantry-agent gantry-keeper gantry-gateway runsc; do
   go run ./scripts/sbom "$out/bin/$name" >"$out/$name.cdx.json"
 done
@@ -46,7 +47,7 @@ archive() {
   rm -rf "$stage"
 }
 step "archives"
-archive gantry gantry
+archive gantry gantry gantry.1.gz
 archive gantry-agent gantry-agent gantry-shell runsc
 archive gantry-keeper gantry-keeper
 archive gantry-gateway gantry-gateway

@@ -36,7 +36,7 @@ const (
 func Commands(s Streams) []*cli.Command {
 	return slices.Concat(
 		rent.Commands(s), host.Commands(s), provide.Commands(s), keep.Commands(s), govern.Commands(s), verify.Commands(s),
-		keys.Commands(s), command.CompletionCommands(s),
+		keys.Commands(s), command.ContextCommands(s), command.CompletionCommands(s),
 	)
 }
 

@@ -100,6 +100,9 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("HOME", dir); err != nil {
 		panic(err)
 	}
+	if err := os.Unsetenv("XDG_CONFIG_HOME"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)

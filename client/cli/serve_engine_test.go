@@ -259,7 +259,7 @@ func (v *served) examples(path string, env ...string) error {
 	}
 	for _, b := range blocks {
 		cmd := exec.Command("sh", "-euc", string(b[1]))
-		cmd.Env = append(append(os.Environ(), "GANTRY_URL="+v.url, "GANTRY_TOKEN="+v.token, "no_proxy=*"), env...)
+		cmd.Env = append(append(os.Environ(), "GANTRY_SERVER="+v.url, "GANTRY_TOKEN="+v.token, "no_proxy=*"), env...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", b[1], err, out)

@@ -56,6 +56,9 @@ func Open(root string, genesis solana.Hash, wallet solana.PublicKey) (*Folder, e
 	return f, nil
 }
 
+// At is a folder that exists already. It makes nothing.
+func At(dir string) *Folder { return &Folder{dir} }
+
 // Dir is the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 

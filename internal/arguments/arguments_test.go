@@ -84,3 +84,34 @@ func TestAMistypedFlagIsAdvisedOn(t *testing.T) {
 		require.Equal(t, want, SuggestFlag(errors.New(text), "gantry stop", flags), text)
 	}
 }
+
+func TestTheLastWordHasAPlace(t *testing.T) {
+	for in, want := range map[string]Place{
+		"|":                           {Given: map[string][]string{}},
+		"|st":                         {Word: "st"},
+		"--url x stop|":               {Path: []*cli.Command{{Name: "stop"}}, Given: map[string][]string{"url": {"x"}}},
+		"stop -u me|L":                {Path: []*cli.Command{{Name: "stop"}}, Word: "L", Given: map[string][]string{"user": {"me"}}},
+		"stop L --json|":              {Path: []*cli.Command{{Name: "stop"}}, Args: 1, Given: map[string][]string{"json": {""}}},
+		"stop --user|m":               {Path: []*cli.Command{{Name: "stop"}}, Flag: "user", Word: "m"},
+		"stop --user =|m":             {Path: []*cli.Command{{Name: "stop"}}, Flag: "user", Word: "m"},
+		"stop --user|=":               {Path: []*cli.Command{{Name: "stop"}}, Flag: "user"},
+		"stop|--user=m":               {Path: []*cli.Command{{Name: "stop"}}, Flag: "user", Word: "m"},
+		"stop|--bogus=m":              {Path: []*cli.Command{{Name: "stop"}}, Word: "--bogus=m"},
+		"stop --bogus|--f":            {Path: []*cli.Command{{Name: "stop"}}, Word: "--f"},
+		"mk set --param a --param b|": {Path: []*cli.Command{{Name: "market"}, {Name: "set"}}, Given: map[string][]string{"param": {"a", "b"}}},
+		"market x show|":              {Path: []*cli.Command{{Name: "market"}}, Args: 2},
+		"stop -- x|":                  {Path: []*cli.Command{{Name: "stop"}}, Over: true},
+	} {
+		before, word, _ := strings.Cut(in, "|")
+		got := Locate(app(), strings.Fields(before), word)
+		if want.Given == nil {
+			want.Given = map[string][]string{}
+		}
+		require.Len(t, got.Path, len(want.Path), in)
+		for i := range got.Path {
+			require.Equal(t, want.Path[i].Name, got.Path[i].Name, in)
+		}
+		want.Path = got.Path
+		require.Equal(t, want, got, in)
+	}
+}

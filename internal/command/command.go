@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -61,12 +60,4 @@ func Log(level string, json bool) (zerolog.Logger, error) {
 func OnTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// FromEnv is what a flag says, or else the parts of a variable of the environment, with commas between them.
-func FromEnv(name string, said []string) []string {
-	if text := os.Getenv(name); text != "" && len(said) == 0 {
-		return strings.Split(text, ",")
-	}
-	return said
 }

@@ -29,10 +29,3 @@ func TestAFileIsNoTerminal(t *testing.T) {
 	defer null.Close()
 	require.True(t, OnTerminal(null), "a device of characters")
 }
-
-func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
-	t.Setenv("GANTRY_TEST", "a,b")
-	require.Equal(t, []string{"a", "b"}, FromEnv("GANTRY_TEST", nil))
-	require.Equal(t, []string{"c"}, FromEnv("GANTRY_TEST", []string{"c"}))
-	require.Empty(t, FromEnv("GANTRY_NO_TEST", nil))
-}

@@ -47,7 +47,7 @@ func clientEnv(t *testing.T, served network.Served, root string) []string {
 	t.Helper()
 	token, err := os.ReadFile(served.TokenFile)
 	require.NoError(t, err)
-	return []string{"GANTRY_URL=" + served.URL, "GANTRY_TOKEN=" + strings.TrimSpace(string(token)), "PYTHONPATH=" + filepath.Join(root, "clients/python"), "no_proxy=*"}
+	return []string{"GANTRY_SERVER=" + served.URL, "GANTRY_TOKEN=" + strings.TrimSpace(string(token)), "PYTHONPATH=" + filepath.Join(root, "clients/python"), "no_proxy=*"}
 }
 
 // Programs in Python and TypeScript rent two machines through `gantry serve`, follow its events, extend the leases and end

@@ -256,7 +256,7 @@ func TestAModelIsServedByLeases(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(failed), 4, "at most what was streamed at that moment")
 
-	examples(t, "../../docs/operate/inference.md", "GANTRY_URL="+m.url, "GANTRY_TOKEN="+m.token, "IMAGE="+image)
+	examples(t, "../../docs/operate/inference.md", "GANTRY_SERVER="+m.url, "GANTRY_TOKEN="+m.token, "IMAGE="+image)
 	require.Eventually(t, func() bool {
 		status, _ := m.ask(http.MethodGet, "/v1/deployments/small", nil, nil)
 		return status == http.StatusNotFound

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/arguments"
+	"github.com/gantry-market/gantry/internal/completion"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/internal/version"
@@ -42,6 +43,7 @@ const (
 	FlagWS         = "ws"
 	FlagKeypair    = "keypair"
 	FlagConfig     = "config"
+	FlagContext    = "context"
 	FlagCommitment = "commitment"
 	FlagJSON       = "json"
 	FlagDryRun     = "dry-run"
@@ -53,10 +55,11 @@ const (
 
 func globalFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringSliceFlag{Name: FlagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: GANTRY_RPC_URL, then solana config)"},
-		&cli.StringSliceFlag{Name: FlagWS, Usage: "WebSocket `URL` of each --url (default: GANTRY_WS_URL, then derived)"},
-		&cli.StringFlag{Name: FlagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
+		&cli.StringSliceFlag{Name: FlagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: GANTRY_RPC_URL, then the context, then solana config)"},
+		&cli.StringSliceFlag{Name: FlagWS, Usage: "WebSocket `URL` of each --url (default: GANTRY_WS_URL, then of the context, then derived)"},
+		&cli.StringFlag{Name: FlagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: GANTRY_KEYPAIR, then the context, then solana config)"},
 		&cli.StringFlag{Name: FlagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
+		&cli.StringFlag{Name: FlagContext, Usage: "`NAME` of the context whose settings count (default: GANTRY_CONTEXT, then the one of gantry context use)"},
 		browserwallet.NewFlag(),
 		&cli.StringFlag{Name: FlagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.BoolFlag{Name: FlagJSON, Usage: "print one JSON document on standard output"},
@@ -75,7 +78,6 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
 		Version:                version.Build + ", messages " + p2p.MessagesVersion().String(),
 		Flags:                  globalFlags(),
-		EnableBashCompletion:   true,
 		UseShortOptionHandling: false,
 		HideHelpCommand:        true,
 		// A value with a comma is one value: flags that take several are repeated.
@@ -126,12 +128,12 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 	s.RawOut, s.RawErr = s.Out, s.Err
 	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := NewApp(s, assemble(s))
-	args = arguments.AsHelp(args)
-	argv := append([]string{app.Name}, args...)
-	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {
-		argv = append([]string{app.Name}, arguments.Arrange(app, args)...)
+	if n := len(args) - 1; n >= 0 && args[n] == completion.Flag {
+		completes(ctx, s, app, args[:n])
+		return service.CodeDone
 	}
-	err := app.RunContext(ctx, argv)
+	args = arguments.AsHelp(args)
+	err := app.RunContext(ctx, append([]string{app.Name}, arguments.Arrange(app, args)...))
 	if err == nil {
 		return service.CodeDone
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
-	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -43,6 +42,8 @@ type Session struct {
 	DryRun   bool
 	Log      zerolog.Logger
 	Config   chain.CLIConfig
+	Server   string // a running gantry serve
+	Gateway  string // of the environment or a context; empty for none
 	Fees     txm.Fees
 	Client   *chain.Client
 	Service  *service.Service
@@ -80,23 +81,17 @@ func Action(s Streams, f func(*Session) error) cli.ActionFunc {
 }
 
 func newSession(c *cli.Context, s Streams) (*Session, error) {
-	cfg, err := chain.LoadCLIConfig(c.String(FlagConfig))
+	set, err := Settings(c)
 	if err != nil {
 		return nil, err
 	}
+	cfg := set.Solana
 	if path := c.String(FlagConfig); path != "" && !cfg.Found {
 		return nil, service.Usage(fmt.Sprintf("config file %s does not exist", path), "create one with `solana config set --url URL`, or leave --config out")
 	}
-	if level := c.String(FlagCommitment); level != "" {
-		if cfg.Commitment, err = chain.ParseCommitment(level); err != nil {
-			return nil, err
-		}
-	}
-	if path := c.String(FlagKeypair); path != "" {
-		cfg.KeypairPath = path
-	}
 	ss := &Session{
 		CLI: c, Context: c.Context, In: s.In, Out: s.Out, Err: s.Err, Terminal: s.Terminal, JSON: c.Bool(FlagJSON), DryRun: c.Bool(FlagDryRun), yes: c.Bool(FlagYes), Config: cfg,
+		Server: set.Server.Text(), Gateway: set.Gateway.Text(),
 		Log: zerolog.Nop(), Output: s.RawOut, Streams: s,
 	}
 	switch {
@@ -108,22 +103,11 @@ func newSession(c *cli.Context, s Streams) (*Session, error) {
 	if c.Bool(FlagVerbose) {
 		ss.Log = zerolog.New(zerolog.ConsoleWriter{Out: s.Err, NoColor: true, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
 	}
-	return ss, ss.connect()
+	return ss, ss.connect(set.RPC.Values, set.WS.Values)
 }
 
 // connect prepares the client; nothing is asked yet.
-func (s *Session) connect() error {
-	urls := s.CLI.StringSlice(FlagURL)
-	ws := s.CLI.StringSlice(FlagWS)
-	if len(urls) == 0 && !s.CLI.IsSet(FlagConfig) { // a config file that is named counts more than the environment
-		urls, ws = command.FromEnv("GANTRY_RPC_URL", urls), command.FromEnv("GANTRY_WS_URL", ws)
-	}
-	if len(urls) == 0 {
-		urls = []string{s.Config.RPCURL}
-		if len(ws) == 0 {
-			ws = []string{s.Config.WebsocketURL}
-		}
-	}
+func (s *Session) connect(urls, ws []string) error {
 	endpoints, err := chain.PairEndpoints(urls, ws)
 	if err != nil {
 		return err

@@ -44,6 +44,9 @@ func (s *session) wanted() (all []expose.Wanted, err error) {
 // via is the gateway that makes ports public; empty for none. Outputs that are compared are made without visitors.
 func (s *session) via(ports []expose.Wanted) string {
 	named := s.CLI.String(flagVia)
+	if s.Gateway != "" && (!s.CLI.IsSet(flagVia) || named == os.Getenv(envGateway)) {
+		named = s.Gateway
+	}
 	if named == "" && (s.CLI.IsSet(flagVia) || s.CLI.IsSet("redundancy") || s.CLI.IsSet("rerun")) {
 		return ""
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
 const (
-	flagServer = "server"
-	flagToken  = "token"
+	flagToken = "token"
 )
 
 // atServer adds the flags of commands that ask a running gantry serve.
 func atServer(flags ...cli.Flag) []cli.Flag {
 	return append(flags,
-		&cli.StringFlag{Name: flagServer, Value: "http://127.0.0.1:8484", Usage: "`URL` of a running gantry serve", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringFlag{Name: command.FlagServer, Usage: "`URL` of a running gantry serve (default: GANTRY_SERVER, then the context, then " + contexts.DefaultServer + ")"},
 		&cli.StringFlag{Name: flagToken, Usage: "`TOKEN` of that server; on a command line other users see it", EnvVars: []string{"GANTRY_TOKEN"}},
 	)
 }
@@ -142,5 +142,5 @@ func (s *session) printDeployment(d *serve.Deployment) error {
 
 // askServer asks a running gantry serve, and decodes its answer.
 func (s *session) askServer(method, path string, body, into any) error {
-	return serve.Ask(s.Context, s.CLI.String(flagServer), s.CLI.String(flagToken), method, path, body, into)
+	return serve.Ask(s.Context, s.Server, s.CLI.String(flagToken), method, path, body, into)
 }

@@ -69,7 +69,7 @@ func TestDeploymentCommands(t *testing.T) {
 	code, _, errs := run("deployments", "list", "--server", server.URL)
 	require.Equal(t, service.CodeUsage, code)
 	require.Contains(t, errs, "GANTRY_TOKEN")
-	t.Setenv("GANTRY_URL", server.URL)
+	t.Setenv("GANTRY_SERVER", server.URL)
 	t.Setenv("GANTRY_TOKEN", token)
 	create := []string{"deployments", "create", "small", "--template", "vllm", "--set", "model=a/b", "--max", "3", "--allow-simulated"}
 	for range 2 {

@@ -77,9 +77,9 @@ class Client:
     """A gantry serve. It is a context manager that closes its connections."""
 
     def __init__(self, url: str | None = None, token: str | None = None) -> None:
-        url, token = url or os.environ.get("GANTRY_URL"), token or os.environ.get("GANTRY_TOKEN")
+        url, token = url or os.environ.get("GANTRY_SERVER"), token or os.environ.get("GANTRY_TOKEN")
         if not url or not token:
-            raise Error("there is no server to ask", "set GANTRY_URL and GANTRY_TOKEN to what gantry serve has printed")
+            raise Error("there is no server to ask", "set GANTRY_SERVER and GANTRY_TOKEN to what gantry serve has printed")
         # A proxy of the environment is not for a server on this machine, and would see the token.
         self.core = AuthenticatedClient(base_url=url.rstrip("/"), token=token, timeout=_ANSWER, httpx_args={"trust_env": False})
 
@@ -334,7 +334,7 @@ def create_cluster(
     timeout: float = 900.0,
     client: Client | None = None,
 ) -> Cluster:
-    """Client.create_cluster of the server in GANTRY_URL."""
+    """Client.create_cluster of the server in GANTRY_SERVER."""
     return (client or Client()).create_cluster(
         gpu_type,
         gpu_count,

@@ -66,8 +66,8 @@ export class Gantry {
   readonly #url: string;
   readonly #headers: Record<string, string>;
 
-  constructor(url = process.env['GANTRY_URL'], token = process.env['GANTRY_TOKEN']) {
-    if (!url || !token) throw new GantryError('there is no server to ask', 'set GANTRY_URL and GANTRY_TOKEN to what gantry serve has printed');
+  constructor(url = process.env['GANTRY_SERVER'], token = process.env['GANTRY_TOKEN']) {
+    if (!url || !token) throw new GantryError('there is no server to ask', 'set GANTRY_SERVER and GANTRY_TOKEN to what gantry serve has printed');
     this.#url = url.replace(/\/$/, '');
     this.#headers = { Authorization: `Bearer ${token}` };
     this.api = createClient<paths>({ baseUrl: this.#url, headers: this.#headers });

@@ -117,7 +117,9 @@ try
   g search 'gpu=A100'
   g deploy --gpu A100 --max-price 1.60 --minutes 10 --allow-simulated --job -- sh -c 'echo hello; sleep 10'
   g leases
-`, config)
+or keep its settings as a context; then gantry alone is for this market
+  gantry context set local --rpc-url %s --ws-url %s --keypair %s && gantry context use local
+`, config, s.RPC, s.WS, s.Customers[0].Keypair)
 }
 
 func members(out io.Writer, title string, list []network.Member) {

@@ -40,7 +40,7 @@ const clusterCA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 
 func flags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: flagURL, EnvVars: []string{"GANTRY_URL"}, Value: "http://127.0.0.1:8484", Usage: "address of gantry serve"},
+		&cli.StringFlag{Name: flagURL, EnvVars: []string{"GANTRY_SERVER"}, Value: "http://127.0.0.1:8484", Usage: "address of gantry serve"},
 		&cli.StringFlag{Name: flagTokenFile, EnvVars: []string{"GANTRY_TOKEN_FILE"}, Required: true, Usage: "file with its token"},
 		&cli.StringFlag{Name: flagKubeconfig, EnvVars: []string{"KUBECONFIG"}, Usage: "kubeconfig of the cluster; the service account of the pod by default"},
 		&cli.StringFlag{Name: flagNode, EnvVars: []string{"GANTRY_NODE"}, Value: "gantry", Usage: "name of the node"},

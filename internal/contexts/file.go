@@ -1,0 +1,186 @@
+package contexts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
+)
+
+var (
+	// ErrFile: the file of contexts cannot be read or written.
+	ErrFile = errors.New("the file of contexts is wrong")
+	// ErrUnknown: no context has that name.
+	ErrUnknown = errors.New("there is no such context")
+	// ErrContext: a context cannot be stored as it is.
+	ErrContext = errors.New("this is no context")
+)
+
+// Context is the settings of one market and wallet. What is empty comes from elsewhere.
+type Context struct {
+	RPC     []string `json:"rpcUrls,omitempty"` // the first one that answers is asked
+	WS      []string `json:"wsUrls,omitempty"`  // one for each of RPC, or none
+	Keypair string   `json:"keypair,omitempty"`
+	Server  string   `json:"server,omitempty"`  // a gantry serve
+	Gateway string   `json:"gateway,omitempty"` // for public addresses
+}
+
+// File is the contexts of a user.
+type File struct {
+	Current  string // is used unless another is named; empty for none
+	Contexts map[string]Context
+
+	path string
+}
+
+// DefaultPath is $XDG_CONFIG_HOME/gantry/config.yaml, or the same in ~/.config.
+func DefaultPath() (string, error) {
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%w: no folder for it: %w", ErrFile, err)
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "gantry", "config.yaml"), nil
+}
+
+// Load reads the file at DefaultPath. Without a file there are no contexts, and so it is without a home folder. Error: ErrFile,
+// with the line.
+func Load() (*File, error) {
+	path, err := DefaultPath()
+	if err != nil {
+		return &File{Contexts: map[string]Context{}}, nil //nolint:nilerr // nobody has contexts there
+	}
+	return Read(path)
+}
+
+// Read is Load of another file.
+func Read(path string) (*File, error) {
+	f := &File{Contexts: map[string]Context{}, path: path}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if err := f.parse(raw); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Path is where the file is, or will be.
+func (f *File) Path() string { return f.path }
+
+// Names are those of the contexts, sorted.
+func (f *File) Names() []string {
+	out := make([]string, 0, len(f.Contexts))
+	for name := range f.Contexts {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Named is a context by its name. Error: ErrUnknown.
+func (f *File) Named(name string) (Context, error) {
+	c, ok := f.Contexts[name]
+	if !ok {
+		return c, fmt.Errorf("%w: %q is not in %s", ErrUnknown, name, f.path)
+	}
+	return c, nil
+}
+
+// Use makes a context the one that counts from now on. Error: ErrUnknown.
+func (f *File) Use(name string) error {
+	if _, err := f.Named(name); err != nil {
+		return err
+	}
+	f.Current = name
+	return f.write()
+}
+
+// Delete removes a context. If it is the one that counts, none does afterwards. Error: ErrUnknown.
+func (f *File) Delete(name string) error {
+	if _, err := f.Named(name); err != nil {
+		return err
+	}
+	delete(f.Contexts, name)
+	if f.Current == name {
+		f.Current = ""
+	}
+	return f.write()
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// Set stores these settings of a context, which is made if there is none; its others stay. Error: ErrContext.
+func (f *File) Set(name string, with Context) error {
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("%w: %q is not a name: give letters, digits, dots and hyphens", ErrContext, name)
+	}
+	if with.Keypair != "" && !strings.HasPrefix(with.Keypair, "~") { // the next command runs in another folder
+		full, err := filepath.Abs(with.Keypair)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrContext, err)
+		}
+		with.Keypair = full
+	}
+	c := f.Contexts[name]
+	if len(with.RPC) > 0 { // a WebSocket URL is of its RPC URL
+		c.RPC, c.WS = with.RPC, with.WS
+	} else if len(with.WS) > 0 {
+		c.WS = with.WS
+	}
+	for _, s := range []struct {
+		of   *string
+		with string
+	}{{&c.Keypair, with.Keypair}, {&c.Server, with.Server}, {&c.Gateway, with.Gateway}} {
+		if s.with != "" {
+			*s.of = s.with
+		}
+	}
+	if _, err := c.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrContext, err)
+	}
+	f.Contexts[name] = c
+	return f.write()
+}
+
+// write replaces the file. Only its owner may read it: the URL of an RPC node may hold a key.
+func (f *File) write() error {
+	if f.path == "" {
+		_, err := DefaultPath()
+		return err
+	}
+	path := f.path
+	if real, err := filepath.EvalSymlinks(path); err == nil { // the file of a user who links it stays a link
+		path = real
+	}
+	var text bytes.Buffer
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(2)
+	err := enc.Encode(f.node())
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.WriteSynced(path, text.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s cannot be written: %w", ErrFile, f.path, err)
+	}
+	return nil
+}

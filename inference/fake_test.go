@@ -298,7 +298,7 @@ func open(t *testing.T, path string, c Compute) *site {
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(w.Service)
 	server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond // as those of gantry serve, for requests that are no streams
-	server.Config.IdleTimeout = 2 * time.Minute // a connection that ends just when a request is sent fails that request
+	server.Config.IdleTimeout = 2 * time.Minute                                                        // a connection that ends just when a request is sent fails that request
 	server.Start()
 	w.url = server.URL + Prefix
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,9 +8,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/inference"
 )
 
 // Actor acts for the customer with the session key of one budget.

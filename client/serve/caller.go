@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/inference"
 )
 
 // needs is the role that each operation needs. One that is not here needs an owner.

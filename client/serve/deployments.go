@@ -13,9 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/gantry-market/gantry/client/buy"
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 

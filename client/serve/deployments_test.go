@@ -15,9 +15,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/inference"
 )
 
 const (

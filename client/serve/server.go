@@ -14,10 +14,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/web"
 )

@@ -11,9 +11,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/container"
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 

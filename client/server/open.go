@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/buy"
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/alert"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/txm"

@@ -9,9 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/internal/printable"
 )

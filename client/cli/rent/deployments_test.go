@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli/command"
-	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/inference"
 )
 
 // soldOut sells nothing.

@@ -41,6 +41,7 @@ type modelServer struct {
 	lastBody  map[string]any
 	arrived   chan struct{} // one for each request
 	connected sync.Map
+	dead      atomic.Bool
 }
 
 func newModelServer(usage bool) *modelServer {
@@ -51,6 +52,7 @@ func newModelServer(usage bool) *modelServer {
 
 // kill ends it as the end of its machine does: it takes no connections any more, and those that there are break.
 func (m *modelServer) kill() {
+	m.dead.Store(true)
 	_ = m.Listener.Close()
 	m.connected.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
 }
@@ -245,6 +247,9 @@ func (w *way) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, "tcp", w.m.Listener.Addr().String())
 	if err == nil {
 		w.m.connected.Store(conn, true)
+		if w.m.dead.Load() { // made while the machine ended: nobody else breaks it
+			_ = conn.Close()
+		}
 	}
 	return conn, err
 }

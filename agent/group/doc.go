@@ -1,10 +1,11 @@
 // Package group connects the leases of this machine to the private networks of their orders.
 //
-// The customer says with the job which leases are members of a group, and on which machines. The machines do the rest: each
-// makes a WireGuard key for its lease, tells the other members' machines, and learns theirs ([messages.GroupHello]). libp2p
-// shows which machine asks: one that is not a member gets no key, and its own key is not taken.
+// The customer lists, with the job, which leases are members of a group, and on which machines. The machines do the
+// rest. Each one makes a WireGuard key for its lease, sends it to the machines of the other members, and receives their
+// keys ([messages.GroupHello]). libp2p proves which machine asks. A machine that is not a member gets no key, and its
+// own key is not accepted.
 //
-// Keys are in memory alone. An agent that starts again makes new ones, tells the others, and the network goes on: the
-// containers keep their interface meanwhile. A machine that takes over a lease gets the changed group from the customer, and
-// the members forget the one that was there before.
+// Keys are only in memory. An agent that starts again makes new keys and sends them to the others, and the network
+// works again. The containers keep their interface during that time. If another machine takes over a lease, it gets the
+// changed group from the customer. The members then forget the machine that had the lease before.
 package group

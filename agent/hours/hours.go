@@ -1,9 +1,9 @@
-// Package hours says when a machine offers its GPUs: a week of times by the clock on the wall, such as
-// "weekdays 19:00-08:00; weekends".
+// Package hours decides when a machine offers its GPUs. The hours are times of a week in local time, such as "weekdays
+// 19:00-08:00; weekends".
 //
-// A moment lies within the hours if the clock on the wall shows a time within them. So on the day that summer time
-// begins, the hour that the clock skips is never within them, and on the day that it ends, the hour that the clock shows
-// twice is so both times.
+// A moment lies within the hours if the local clock shows a time within them. So on the day when summer time begins,
+// the hour that the clock skips is never within the hours. On the day when summer time ends, the clock shows one hour
+// twice; both are within the hours, or neither is.
 package hours
 
 import (

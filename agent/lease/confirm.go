@@ -10,7 +10,7 @@ import (
 )
 
 // errUnconfirmed: a time seems to be over, and the chain does not say so.
-var errUnconfirmed = errors.New("a time of the lease seems to be over, but the chain cannot be asked: nothing is ended now, and the sandbox ends the job by its own limit soon after, which nobody pays for; check the RPC endpoints, or add another one with --url")
+var errUnconfirmed = errors.New("a time of the lease seems to be over, but the chain cannot be asked: the agent ends nothing now; the sandbox ends the job by its own limit soon after, and nobody pays for that time: check the RPC endpoints, or add another one with --url")
 
 // said is what time the chain named last, and when by the manager's clock.
 type said struct{ chain, at time.Time }

@@ -1,6 +1,7 @@
-// Package offer takes a machine out of the market while its owner wants it for something else, and brings it back: outside of the
-// hours that were named, and while somebody uses the GPUs beside leases. It takes one out, too, that keepers measure below its
-// class, before that costs stake; that one its owner brings back. Leases that run go on to their end.
+// Package offer takes a machine out of the market while its owner wants it for something else, and brings it back
+// later. It does so outside of the hours that the owner set, and while somebody uses the GPUs for something other than
+// leases. It also takes out a machine that keepers measure below its class, before that costs stake; the owner brings
+// such a machine back. Running leases continue until they end.
 package offer
 
 import (

@@ -1,10 +1,11 @@
 // Package receipt signs for the time that a node has delivered, accepts the customer's signature and settles receipts
 // on chain.
 //
-// A receipt says "so many seconds of this lease, in all". The node never signs a lower number after a higher one, and
-// never one sequence number for two numbers: what it is about to sign is in the store before the signature exists.
-// Settling costs a fee, so a receipt is settled only from time to time while the lease runs, and at once when it is
-// over. A receipt that is lost costs nothing once a later one exists; without any, keepers' reports pay.
+// A receipt states the total number of seconds that this lease has had so far. The node never signs a lower number
+// after a higher one, and never signs two numbers with one sequence number. It stores what it is about to sign before
+// it signs. Settling costs a fee. So the node settles a receipt only from time to time while the lease runs, and at
+// once when the lease is over. A lost receipt costs nothing once a later one exists; if there is no receipt, the
+// keepers' reports decide the payment.
 package receipt
 
 import (

@@ -1,5 +1,5 @@
-// Package bundle is the container of everything that a machine says in answer to one challenge, and of what was needed
-// to judge it, so that an auditor can judge it again years later, offline, for a time of their choice.
+// Package bundle is the container for everything that a machine answers to one challenge, together with what is needed
+// to judge it. An auditor can judge it again years later, offline, for a time of their choice.
 //
 // # Format, version 1
 //
@@ -26,19 +26,19 @@
 //	body
 //	          the data of the C collateral items, one after the other
 //
-// Pieces are sorted by kind, then instance, items by name, references by key; all strictly, so there are no duplicates.
-// Names are 1 to 64 of a–z, 0–9, '.', '_' and '-'; keys are 1 to 255 printable ASCII characters without space. Nothing
-// follows the body. So a content has one encoding, and [Parse] accepts no other.
+// Pieces are sorted by kind, then instance; items by name; references by key. The order is strict, so there are no
+// duplicates. Names are 1 to 64 characters of a–z, 0–9, '.', '_' and '-'. Keys are 1 to 255 printable ASCII characters
+// without space. Nothing follows the body. So each content has exactly one encoding, and [Parse] accepts no other.
 //
 // # Digests
 //
-// [Bundle.Digest] is sha256 of the head. It goes on chain as the evidence hash. It commits to the challenge, the
-// evidence, and the collateral too: through the hashes in the references. An archive may therefore drop the body of
-// collateral that it can get elsewhere, without the digest changing; the file format always has it.
+// [Bundle.Digest] is sha256 of the head. It is the evidence hash on chain. It commits to the challenge and the
+// evidence, and through the hashes in the references also to the collateral. An archive may therefore drop the body of
+// collateral that it can get elsewhere, and the digest stays the same. The file format always has the body.
 //
 // [Bundle.Statement] is what the node signs: tag "GANTRYN1" ‖ nonce of the challenge ‖ created i64 ‖ sha256 over all
 // evidence. It leaves collateral out, because the verifier adds it.
 //
-// [Others] is the digest of all evidence but the TPM's, which the TPM's quote signs. [Claims] leaves out the guest's key
-// and the TEE's report too: the guest's key signs it, and the TEE's report covers it.
+// [Others] is the digest of all evidence except the TPM's. The TPM's quote signs this digest. [Claims] leaves out the
+// guest's key and the TEE's report too: the guest's key signs it, and the TEE's report covers it.
 package bundle

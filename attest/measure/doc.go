@@ -1,8 +1,9 @@
-// Package measure is the format of the check that measures a machine: how many int8 operations a second its GPUs make,
-// how much memory they have, and how fast they reach it. docs/protocol/measurement.md fixes every byte and says what
-// each part is for; this package is that page in plain Go, and what verifiers use.
+// Package measure is the format of the check that measures a machine: how many int8 operations its GPUs do in a second,
+// how much memory they have, and how fast they reach it. docs/protocol/measurement.md fixes every byte and explains
+// each part. This package is that page in plain Go; verifiers use it.
 //
-// A [Profile] says what is asked, a [Place] of whom. From both follow the seeds of a chain of products, whose roots the
-// machine sends as rounds end; the products stay in memory, through which a dependent walk goes. The machine signs a
-// [Commitment] to both, and opens what a [Draw] names.
+// A [Profile] defines what is asked, a [Place] defines which machine is asked. Both together determine the seeds of a
+// chain of matrix products. The machine sends the root of each round's product when the round ends. The products stay
+// in memory, and a walk of dependent accesses reads them. The machine signs a [Commitment] to both the products and the
+// walk, and opens the parts that a [Draw] selects.
 package measure

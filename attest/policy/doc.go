@@ -1,5 +1,5 @@
-// Package policy turns a bundle of evidence into claims: which tier a machine has, which devices, and what goes on
-// chain.
+// Package policy turns a bundle of evidence into claims: which tier a machine has, which devices it has, and what is
+// stored on chain.
 //
 // # Tiers
 //
@@ -10,25 +10,25 @@
 //	3  an inventory, a confidential virtual machine (SEV-SNP or TDX) that vouches for the certificate
 //	   of each GPU, and for each GPU a report of its confidential mode whose measurements match the maker's references
 //
-// No tier says how fast a machine is: keepers measure that (package measure).
+// No tier shows how fast a machine is: keepers measure that (package measure).
 //
-// A TPM tells nodes apart; it does not prove that the GPUs are in its machine, as a host can relay a request for a
-// quote to a TPM elsewhere.
+// A TPM distinguishes nodes. It does not prove that the GPUs are in its machine, because a host can relay a request for
+// a quote to a TPM elsewhere.
 //
-// What ties a GPU to its host at tier 3 is the guest's measured image: the code whose launch digest the policy expects
-// is what asked the GPU for its report. A GPU report and a TEE report side by side prove nothing of the kind, which is
-// why a tier 3 needs the check of the measurement to have passed, and why a check that was not covered is never
-// counted.
+// At tier 3 the guest's measured image ties a GPU to its host. The code whose launch digest the policy expects is the
+// code that asked the GPU for its report. A GPU report next to a TEE report does not prove this. So tier 3 requires
+// that the check of the measurement has passed. A check that was not covered is never counted.
 //
 // # One call
 //
-// [Judge] builds the verifiers for a policy, runs them, checks what binds the pieces to each other, and returns
-// [Claims] with the reasons why the tier is not higher. [Evaluate] is the same with verifiers of the caller.
+// [Judge] builds the verifiers for a policy and runs them, and checks what binds the pieces to each other. It returns
+// [Claims] with the reasons why the tier is not higher. [Evaluate] does the same with verifiers that the caller
+// supplies.
 //
 // # What failing means
 //
-// Evidence that says something false over the node's own signature ([False]: malformed, of another challenge, one
-// device as two) is not the same as evidence that proves nothing here ([Unproven]: an unknown root,
-// missing collateral, an old driver). Only the first can be held against a node. In both cases [Evaluate] returns an
+// Evidence can be false, with the node's own signature over it ([False]: malformed, from another challenge, or one
+// device shown as two). That differs from evidence that proves nothing here ([Unproven]: an unknown root, missing
+// collateral, an old driver). Only false evidence can be held against a node. In both cases [Evaluate] returns an
 // error.
 package policy

@@ -1,8 +1,9 @@
-// Package simulate measures how often, and how soon, evidence finds out a machine that is not what it claims.
+// Package simulate measures how often, and how soon, evidence exposes a machine that is not what it claims.
 //
-// The verification is the real code: bundles judged by a policy, the comparison of devices. What is simulated, and labelled
-// so, is hardware: GPU reports and confidential machines come from authorities that the tests make (nvgputest, snptest).
-// Nothing here has run on a GPU. How fast GPUs are no bundle says: attest/cmd/gpu-table simulates how that is measured.
+// The verification is the real code: a policy judges bundles, and devices are compared. The hardware is simulated, and
+// labelled so: GPU reports and confidential machines come from authorities that the tests make (nvgputest, snptest).
+// Nothing here has run on a GPU. A bundle does not show how fast GPUs are; attest/cmd/gpu-table simulates how that is
+// measured.
 //
-// A run is determined by its seed but for the keys of the simulated hardware, on which no outcome depends.
+// The seed determines a run, except for the keys of the simulated hardware. No outcome depends on these keys.
 package simulate

@@ -1,15 +1,18 @@
 // Package snp parses, verifies and validates AMD SEV-SNP attestation reports, offline.
 //
-// The three steps are apart: [ParseReport] and [ParseChain] read the bytes strictly, [Verify] follows the signature to
-// a pinned AMD root (ARK) and [CheckRevocation] reads a revocation list, [Policy.Validate] judges what the report says.
+// The steps are separate:
+//   - [ParseReport] and [ParseChain] read the bytes strictly.
+//   - [Verify] follows the signature to a pinned AMD root (ARK), and [CheckRevocation] reads a revocation list.
+//   - [Policy.Validate] judges the content of the report.
+//
 // [Verifier] runs them in this order and lists each check, done or not done, in its result. The cryptography and the
-// report format are those of github.com/google/go-sev-guest; this package adds exact lengths, canonical encoding, the
-// names of reasons, and refuses what that library would read wrongly.
+// report format are those of github.com/google/go-sev-guest. This package adds exact lengths, canonical encoding and
+// the names of reasons. It refuses reports that the library would read wrongly.
 //
 // Product lines: Milan and Genoa (with Bergamo and Siena, which share Genoa's keys). Turin orders the components of its
-// TCB version differently from what the library decodes, so that a minimum would be compared with the wrong numbers: it
-// is refused by name.
+// TCB version differently from what the library decodes. A minimum would be compared with the wrong numbers, so this
+// package refuses Turin by name.
 //
-// What a passing result does not say: CHIP_ID identifies the host's processor, not a GPU; a measurement says what was
-// launched, not what a later part of an unmeasured disk made of it.
+// A passing result does not prove everything. CHIP_ID identifies the host's processor, not a GPU. A measurement shows
+// what was launched, not what code from an unmeasured disk did to it later.
 package snp

@@ -74,7 +74,7 @@ func (t *tools) logs(ctx context.Context, in logsInput) (serve.Logs, error) {
 		in.Tail = defaultTail
 	}
 	if in.Tail < 0 || in.Tail > maxTail {
-		return serve.Logs{}, service.Usage(fmt.Sprintf("tail %d is not between 1 and %d bytes", in.Tail, maxTail), "ask for less, and go on with the offset next")
+		return serve.Logs{}, service.Usage(fmt.Sprintf("tail %d is not between 1 and %d bytes", in.Tail, maxTail), "ask for less, then call again with the offset next")
 	}
 	id, err := address(in.Lease)
 	if err != nil {

@@ -106,7 +106,7 @@ func TestOrdersByTemplate(t *testing.T) {
 	require.Equal(t, OrderRequest{GPU: "H100", Count: 1, Seconds: 60, Image: "debian@sha256:0", Network: "none", Volume: "x:1GiB", Command: []string{"sleep", "infinity"}}, b.asked[1])
 	for body, detail := range map[string]string{
 		`{"set": {"modl": "x"}}`:           `"modl" is not one of the template vllm`,
-		`{"set": {"maxModelLen": "many"}}`: `is no integer`,
+		`{"set": {"maxModelLen": "many"}}`: `is not of type integer`,
 		`{"colour": "red"}`:                "validation",
 		`{"set": {"model": "a/b; rm"}}`:    "does not match",
 	} {

@@ -92,7 +92,7 @@ func PickAddress(text, what string, among []solana.PublicKey) (solana.PublicKey,
 		if len(text) >= minPrefix {
 			return solana.PublicKey{}, Usage(fmt.Sprintf("no %s begins with %q", what, text), "give more or other characters; one that is closed is found by its whole address")
 		}
-		return solana.PublicKey{}, Usage(fmt.Sprintf("%q is no %s", text, what), "give its address, or at least the first three characters of it")
+		return solana.PublicKey{}, Usage(fmt.Sprintf("%q is too short to find the %s", text, what), "give its address, or at least the first three characters of it")
 	}
 	return solana.PublicKey{}, Usage(fmt.Sprintf("prefix %q matches %d %ss", text, len(found), what), "give more characters of the address")
 }

@@ -15,7 +15,7 @@ func TestPick(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for text, message := range map[string]string{"Ci": "is no lease", "xyz": "no lease begins with", "": "is no lease"} {
+	for text, message := range map[string]string{"Ci": "is too short to find the lease", "xyz": "no lease begins with", "": "is too short to find the lease"} {
 		_, err := PickAddress(text, "lease", all)
 		require.ErrorContains(t, err, message, text)
 	}

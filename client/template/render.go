@@ -148,7 +148,7 @@ func (p *Parameter) admitsNumber(key, value, shown string) error {
 	}
 	switch {
 	case err != nil || math.IsNaN(n) || math.IsInf(n, 0):
-		return fmt.Errorf("%s: %s is no %s", key, shown, p.Type)
+		return fmt.Errorf("%s: %s is not of type %s", key, shown, p.Type)
 	case p.Min != nil && n < *p.Min:
 		return fmt.Errorf("%s: %s is less than %v", key, shown, *p.Min)
 	case p.Max != nil && n > *p.Max:

@@ -165,10 +165,10 @@ volume: data:1GiB:/${word}
 	}{
 		"missing":      {nil, "--set key=VALUE"},
 		"unknown":      {map[string]string{"key": "1", "txt": "x"}, "it has flag, key"},
-		"not whole":    {map[string]string{"key": "1", "whole": "1.5"}, "is no integer"},
+		"not whole":    {map[string]string{"key": "1", "whole": "1.5"}, "is not of type integer"},
 		"too much":     {map[string]string{"key": "1", "whole": "6"}, "is more than 5"},
 		"too little":   {map[string]string{"key": "1", "whole": "-1"}, "is less than 0"},
-		"no number":    {map[string]string{"key": "1", "part": "NaN"}, "is no number"},
+		"no number":    {map[string]string{"key": "1", "part": "NaN"}, "is not of type number"},
 		"no flag":      {map[string]string{"key": "1", "flag": "yes"}, "is not true or false"},
 		"no choice":    {map[string]string{"key": "1", "one": "c"}, "is not one of"},
 		"two words":    {map[string]string{"key": "1", "word": "a b"}, "does not match"},

@@ -1,6 +1,6 @@
-// Package wallet prepares what a customer's wallet signs that this process does not have: a browser's, a device's. Each
-// transaction is built here from a request, said in words and figures, signed by the wallet, and sent from here only if
-// it is the one that was built, byte for byte.
+// Package wallet prepares transactions for a customer's wallet that this process does not hold, such as a browser's or
+// a device's. It builds each transaction from a request and describes it in words and figures. The wallet signs it. The
+// package sends it only if it is the transaction that was built, byte for byte.
 package wallet
 
 import (

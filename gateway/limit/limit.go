@@ -1,5 +1,6 @@
-// Package limit bounds what those who connect to a gateway may hold: connections at once and new ones a second, of one
-// address and of all, how long a connection may carry nothing, and how many bytes a second it carries.
+// Package limit bounds what clients of a gateway may use. It limits simultaneous connections and new connections a
+// second, for one address and for all together. It also limits how long a connection may carry nothing, and how many
+// bytes a second it carries.
 package limit
 
 import (

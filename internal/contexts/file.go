@@ -22,7 +22,7 @@ var (
 	// ErrUnknown: no context has that name.
 	ErrUnknown = errors.New("there is no such context")
 	// ErrContext: a context cannot be stored as it is.
-	ErrContext = errors.New("this is no context")
+	ErrContext = errors.New("the context cannot be stored")
 )
 
 // Context is the settings of one market and wallet. What is empty comes from elsewhere.

@@ -1,5 +1,5 @@
-// Package options checks the options that a component is constructed with, so that a missing dependency is an error of
-// its constructor and not a nil pointer in the middle of its work.
+// Package options checks the options that a component is constructed with. A missing dependency is then an error of the
+// constructor, instead of a nil pointer later during work.
 package options
 
 import (

@@ -1,10 +1,13 @@
-// Package auction runs the keeper's side of sealed auctions: it takes commitments and reveals from nodes, acknowledges
-// them, tells the other keepers, closes the set of bids when the reveals are over, awards the order, and publishes the
-// set.
+// Package auction runs the keeper's side of sealed auctions. It accepts commitments and reveals from nodes,
+// acknowledges them and sends them to the other keepers. When the reveals are over, it closes the set of bids, awards
+// the order, and publishes the set.
 //
-// A bid is on disk before the keeper acknowledges it, and an acknowledged reveal is always among the bids that the
-// keeper chooses from: the acknowledgement is what a node proves an omission with.
+// A bid is on disk before the keeper acknowledges it. The bids that the keeper chooses from always include every
+// acknowledged reveal. With the acknowledgement, a node can prove that its bid was omitted.
 //
-// Memory is bounded. A node has one bid in an auction; only nodes that satisfy the order get one; an auction's bids
-// leave memory when its order is decided; and there is a limit on all together.
+// Memory is bounded:
+//   - A node has one bid in an auction.
+//   - Only nodes that satisfy the order get one.
+//   - The keeper drops an auction's bids from memory when the order is decided.
+//   - There is a limit on all bids together.
 package auction

@@ -1,7 +1,7 @@
 // Package award chooses the nodes for instant orders: the standing ask is the bid, the lowest score wins.
 //
-// The choice is a pure function of the accounts, with the program's own rules (order_award), so that what is chosen
-// here is not refused there, and two keepers choose the same nodes. For a redundant order the hash of a block decides.
+// The choice is a pure function of the accounts, with the program's own rules (order_award). So the program accepts the
+// choice, and two keepers choose the same nodes. For a redundant order the hash of a block decides.
 package award
 
 import (

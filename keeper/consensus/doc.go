@@ -1,19 +1,23 @@
 // Package consensus brings the keepers to one root for each period.
 //
 // When a period is over and sealed, every keeper signs a manifest of its statement set and sends it to all others. They
-// fetch the set, from its keeper or from another that has it, and count it (report.Tally). A proposal names manifests
-// and a root: a keeper that holds the sets computes the leaves and, if they lead to the root (report.Check), votes for
-// it. When nothing happens for a round, the next keeper proposes. All prefer the first sound proposal: later proposers
-// publish it again instead of one of their own, and a root that has votes on chain is fetched from the peers and
-// checked before anything else. The leaves of a final report are fetched from any peer and believed when they lead to
-// the root on chain.
+// fetch the set, from its keeper or from another that has it, and count it (report.Tally). A proposal lists manifests
+// and a root. A keeper that holds the sets computes the leaves and, if they lead to the root (report.Check), votes for
+// it.
+//
+// When nothing happens for a round, the next keeper proposes. All keepers prefer the first sound proposal: later
+// proposers publish it again instead of one of their own. If a root has votes on chain, the keeper fetches its proposal
+// from the peers and checks it before anything else. The leaves of a final report are fetched from any peer, and
+// accepted when they lead to the root on chain.
 //
 // # The engine
 //
-// For each period, and again at every tick, the engine collects [facts] from the chain, the store, the cache of
-// statement sets, its memory and the clock; [decide], a pure function, names the phase and the actions; perform carries
-// them out. What takes time runs beside the engine as a [task], at most one of each kind for a period, and is not
-// started again before its time. Proposals and manifests of peers are checked when they come in (consider,
+// The engine works for each period, and again at every tick. First it collects [facts] from the chain, the store, the
+// cache of statement sets, its memory and the clock. Then [decide], a pure function, returns the phase and the actions.
+// Finally perform carries them out.
+//
+// Slow work runs as a [task] in parallel with the engine. There is at most one task of each kind for a period, and it
+// is not started again before its time. Proposals and manifests of peers are checked when they come in (consider,
 // addManifest); they change facts only.
 //
 //	phase       when                                              actions
@@ -27,9 +31,10 @@
 //	final       the report is final on chain                      fetch leaves, late vote, finish
 //	done        nothing is left to do                             release all, later
 //
-// A period goes from collecting through deciding, proposing (in some rounds) and voted to final and done. Every phase
-// leads to final when the chain says so; dormant and the phase before it alternate. A keeper without a manifest
-// announces it before anything else, and proposals that wait for sets are checked again before it decides.
+// A period moves from collecting through deciding, proposing (in some rounds) and voted to final and done. Every phase
+// leads to final when the chain shows a final report. A dormant period alternates with the phase before it. A keeper
+// without a manifest announces one before anything else. It checks proposals that wait for sets again before it
+// decides.
 //
 //	action                what it does
 //	announce manifest     signs the manifest of our own statements, once, after storing it
@@ -49,11 +54,11 @@
 // # What others can do, and what comes of it
 //
 //   - a keeper that is silent, slow or withholds its set is left out; more than two thirds of the weight suffice;
-//   - one that signs two manifests is left out of honest proposals;
-//   - a proposer that leaves out a keeper whose set others have had for a while gets no vote of theirs;
-//   - a proposal that names sets which no keeper hands out gets no vote; the next keeper proposes after a round.
+//   - a keeper that signs two manifests is left out of honest proposals;
+//   - if a proposer leaves out a keeper, the keepers that have had its set for a while do not vote for the proposal;
+//   - a proposal gets no vote if it lists sets that no keeper hands out; the next keeper proposes after a round.
 //
-// Safety does not depend on any of this: the program counts one vote of each keeper and needs more than two thirds. The
-// weight of each is that of the period's end, so that all come to the same report, also when keepers leave or are
-// expelled meanwhile.
+// Safety does not depend on any of this. The program counts one vote of each keeper and needs more than two thirds. A
+// keeper's weight is that of the period's end. So all keepers compute the same report, also when some leave or are
+// expelled in the meantime.
 package consensus

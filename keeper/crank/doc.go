@@ -2,6 +2,6 @@
 // expire, abort, slash, close. Due is a pure function of the accounts, the time and the final leaf sets; Runner sends
 // what it returns.
 //
-// Several keepers crank the same market. Each waits its rank times a step (package schedule) before it tries an action,
-// and a refusal that means that the action is done already counts as success (Benign).
+// Several keepers crank the same market. Each keeper waits its rank times a step (package schedule) before it tries an
+// action. A refusal counts as success if it means that the action is already done (Benign).
 package crank

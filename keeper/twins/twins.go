@@ -1,5 +1,5 @@
-// Package twins has a keeper ask all processes that have one node's key, for the one of them that wants to know whether
-// it is alone (package agent/alone says why), and logs nodes of which there are several.
+// Package twins answers an agent that wants to know whether it is alone (package agent/alone explains why). The keeper
+// asks all processes that have the agent's node key. It logs nodes that have several processes.
 package twins
 
 import (

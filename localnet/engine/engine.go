@@ -1,6 +1,6 @@
 // Package engine starts the Solana node of a local network: the embedded surfnet or the real test validator, behind one
 // interface. Both listen on the loopback interface only, on free ports, with the given programs deployed as
-// upgradeable; both are children of the given supervisor, so no node outlives its network.
+// upgradeable. Both are children of the given supervisor, so no node outlives its network.
 package engine
 
 import (

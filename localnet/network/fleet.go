@@ -17,7 +17,7 @@ func (n *Network) launchFleet() error {
 	s := fleet.Spec{RPC: at.RPC, WS: at.WS, Agent: n.bins.agent}
 	for _, m := range n.Nodes {
 		if m.Slow > 1 {
-			return fmt.Errorf("%s: machines of a fleet share their processors, so that none can be slow by itself", m.Name)
+			return fmt.Errorf("%s: machines of a fleet share their processors, so one alone cannot be slower", m.Name)
 		}
 		s.Members = append(s.Members, fleet.Member{
 			Name: m.Name, Wallet: m.Owner.Path, NodeKey: m.Key.Path, DataDir: n.agentDir(m.Name),

@@ -56,7 +56,7 @@ func TestTemplatesAreStarted(t *testing.T) {
 
 	wrong, err := n.Gantry(t.Context(), customer, "deploy", "--template", "llama-cpp", "--set", "parallel=many")
 	require.NoError(t, err)
-	require.Contains(t, wrong.Stderr, `"many" is no integer`)
+	require.Contains(t, wrong.Stderr, `"many" is not of type integer`)
 	unknown, err := n.Gantry(t.Context(), customer, "deploy", "--template", "llama")
 	require.NoError(t, err)
 	require.Contains(t, unknown.Stderr, "there are comfyui")

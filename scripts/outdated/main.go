@@ -1,10 +1,10 @@
-// Command outdated looks every version up that this repository pins directly, and fails for those for which something
-// newer has been there for more than 90 days, unless a line of the file of reasons says why.
+// Command outdated checks every version that this repository pins directly. It fails for a pin if a newer version has
+// existed for more than 90 days, unless a line of the file of reasons explains why.
 //
 // usage: outdated [-strict] [-root DIR] [-reasons FILE]
 //
-// It exits with 1 for a pin that is late, and for a reason that is not needed any more. A registry that cannot be
-// reached is named, and the pins that come from it are not judged; with -strict that is a failure too.
+// It exits with 1 for a pin that is late, and for a reason that is not needed any more. If a registry cannot be
+// reached, the output names it, and the pins that come from it are not judged. With -strict that is a failure too.
 package main
 
 import (

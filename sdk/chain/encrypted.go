@@ -106,7 +106,7 @@ func Passphrase(question string, fresh bool) (string, error) {
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no terminal to ask at; put the passphrase into a file that only you can read and name it in %s, or give the service a credential %s", ErrPassphrase, PassphraseVariable, PassphraseCredential)
+		return "", fmt.Errorf("%w: there is no terminal to ask at: put the passphrase into a file that only you can read and name it in %s, or give the service a credential %s", ErrPassphrase, PassphraseVariable, PassphraseCredential)
 	}
 	defer tty.Close()
 	ask := func(question string) (string, error) {

@@ -1,10 +1,13 @@
-// Package line is what both sides of a check of a node's line have in common: how much is moved, what the bytes are, and
-// what rate follows from when they were sent and answered. docs/adr/0027-lines.md says why.
+// Package line has what both sides of a check of a node's line share: how much data is moved, what the bytes are, and
+// how to compute the rate from the times of sending and answering. docs/adr/0027-lines.md explains why.
 //
-// The side that measures, a keeper, sends items of one kind and is answered with items of the other: blocks are answered
-// with their hash (down, towards the node), seeds with the block that is expanded from them (up). Nobody can answer an item before it
-// has it, so that n blocks between the sending of the first and the answer to the last are a lower bound of the line's rate
-// in that time, whatever the node, or a buffer on its way, holds back.
+// The side that measures is a keeper. It sends items of one kind and gets items of the other kind as answers. Blocks
+// are answered with their hash (down, towards the node). Seeds are answered with the block that is expanded from them
+// (up).
+//
+// Nobody can answer an item before it has the item. So n blocks between the sending of the first and the answer to the
+// last are a lower bound of the line's rate in that time. This holds whatever the node, or a buffer on its path, holds
+// back.
 package line
 
 import "time"

@@ -18,8 +18,8 @@ var (
 	ErrTruncated = errors.New("stream ended early")
 	ErrProtocol  = errors.New("the peer does not speak this protocol")
 	// ErrNoPlace: the peer has no place for a key that it does not know (docs/protocol/network.md).
-	ErrNoPlace = fmt.Errorf("the peer closed the connection: it does not know this key yet, and its places for such keys are taken, "+
-		"all of them or those of this address and its network; each is held for %s at most: try again then, or ask another keeper "+
+	ErrNoPlace = fmt.Errorf("the peer closed the connection: it does not know this key yet, and has no free place for such keys, "+
+		"or none for this address and its network: each place becomes free after %s at most; try again then, or ask another keeper "+
 		"(a key that it knows from the chain needs no such place)", StrangerGrace)
 	// ErrVersion is an ErrProtocol of a peer with another major version.
 	ErrVersion = fmt.Errorf("%w in our version", ErrProtocol)

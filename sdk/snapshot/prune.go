@@ -131,11 +131,11 @@ func (b *Bucket) Prune(ctx context.Context, o PruneOptions) (out Pruned, err err
 	return out, b.remove(ctx, chunks)
 }
 
-// stays says whether a snapshot from which a writer goes on is not kept.
+// stays returns an error if a snapshot from which a writer continues is not kept.
 func stays(live []Hash, kept map[Hash]bool) error {
 	for _, h := range live {
 		if !kept[h] {
-			return fmt.Errorf("%w: a lease goes on from snapshot %s, which is not there: no parts of snapshots were removed; run it again when that lease has made another, or remove what names it below writers if it is over", ErrBucket, h)
+			return fmt.Errorf("%w: a lease continues from snapshot %s, which is not there; no parts of snapshots were removed: run it again when that lease has made another snapshot; if the lease is over, remove the mark below writers that names this snapshot", ErrBucket, h)
 		}
 	}
 	return nil

@@ -1,10 +1,11 @@
-// Package provider makes leases of pods: it is what virtual-kubelet asks to run them. Each pod has a goroutine, which orders
-// its lease, follows it and ends it, and a record in a file, with which a provider continues after it was killed.
+// Package provider turns pods into leases: virtual-kubelet asks it to run them. Each pod has a goroutine, which orders
+// its lease, follows it and ends it. Each pod also has a record in a file, with which a provider continues after it was
+// killed.
 //
-//   - record.go keeps what is known of a pod; money.go reads and writes amounts.
-//   - buy.go orders, follow.go follows a lease that was bought, end.go ends pods that were deleted.
-//   - status.go says how a pod stands; output.go, exec.go and forward.go reach its container.
-//   - node.go says what the node has.
+//   - record.go stores what is known of a pod; money.go reads and writes amounts.
+//   - buy.go orders a lease, follow.go follows a lease that was bought, end.go ends pods that were deleted.
+//   - status.go reports the status of a pod; output.go, exec.go and forward.go reach its container.
+//   - node.go reports the capacity of the node.
 package provider
 
 import (

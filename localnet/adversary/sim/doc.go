@@ -1,13 +1,18 @@
-// Package sim runs a whole market in virtual time on one processor: tens of keepers with the real keeper code,
-// thousands of machines, customers with leases, a chain that follows the program's rules, and a network with delays,
-// loss and partitions, and dishonest keepers. What happens is a function of the options alone, seed included, so that
-// every failure can be played again.
+// Package sim runs a whole market in virtual time on one processor. It has tens of keepers with the real keeper code,
+// thousands of machines, and customers with leases. The chain follows the program's rules. The network has delays, loss
+// and partitions, and some keepers are dishonest. The result is a function of the options alone, seed included, so
+// every failure can be repeated.
 //
-// The real code is package check (what to ask and when, judging, statements), statement (the pool), report (leaves,
-// proposals and their checks), consensus (who proposes, votes), crank and award (what to send, whom to award). The
-// keeper's process around it, its connections and its transaction manager are stood in for by keeper.go; the chain is
-// the model in package chain; machines answer with the agent's messages, and say what a
-// measurement of them would find.
+// These packages are the real code:
+//   - check decides what to ask and when, judges, and makes statements;
+//   - statement is the pool;
+//   - report makes leaves and proposals, and checks them;
+//   - consensus decides which keeper proposes, and votes;
+//   - crank decides what to send, award decides which node gets an order.
+//
+// keeper.go replaces the keeper's process around this code, its connections and its transaction manager. The chain is
+// the model in package chain. Machines answer with the agent's messages, and report what a measurement of them would
+// find.
 //
 // The simulation knows the truth: when each machine was there and what it is. Whatever the chain paid or took counts as
 // unjust when the truth does not support it, beyond what checks at intervals cannot see.

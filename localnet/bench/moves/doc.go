@@ -1,3 +1,3 @@
-// Package moves measures how long a lease needs to go on elsewhere when its machine is gone: on a local network of real
-// binaries, whose periods last an hour, so that only keepers' votes move leases.
+// Package moves measures how long a lease needs to continue on another machine when its own machine is gone. It uses a
+// local network of real binaries. Its periods last an hour, so only keepers' votes move leases.
 package moves

@@ -104,7 +104,7 @@ func (x *measured) move(ctx context.Context) (m Move, err error) {
 		return m, err
 	}
 	if said := "went on from " + hex.EncodeToString(checkpoint[:]); strings.Count(got.out.Stderr, said) != 1 || strings.Count(got.out.Stderr, "moved") != 1 {
-		return m, fmt.Errorf("the job did not go on once from its checkpoint; its customer read:\n%s", got.out.Stderr)
+		return m, fmt.Errorf("the job did not continue exactly once from its checkpoint; its customer read:\n%s", got.out.Stderr)
 	}
 	m.Finished = true
 	return m, x.billedOnce(ctx, first, second, ended, &m)

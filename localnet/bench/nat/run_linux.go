@@ -114,7 +114,7 @@ func (s scenario) run(ctx context.Context, o Options) (_ Result, err error) {
 			return r, fmt.Errorf("keepers still carry %.0f %% of what is sent directly", 100*share)
 		}
 		if 2*r.Final.RoundTrip > r.Relayed.RoundTrip {
-			return r, fmt.Errorf("direct takes %s, relayed %s: that is no short way", r.Final.RoundTrip, r.Relayed.RoundTrip)
+			return r, fmt.Errorf("direct takes %s, relayed %s: the direct path must take at most half as long", r.Final.RoundTrip, r.Relayed.RoundTrip)
 		}
 		return r, nil
 	}

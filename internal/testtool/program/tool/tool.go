@@ -1,5 +1,6 @@
-// Package tool is what both programs of this module begin with. They are what tests and the demo need of other people's software, in a
-// module of its own, so that programs that import the SDK do not get these modules. Package testtool builds and starts them.
+// Package tool has the code with which both programs of this module begin. These programs are other people's software
+// that tests and the demo need. They are in a separate module to keep its dependencies out of programs that import the
+// SDK. Package testtool builds and starts them.
 package tool
 
 import (

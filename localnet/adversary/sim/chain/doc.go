@@ -1,10 +1,10 @@
-// Package chain is the market program in memory, for simulations: it takes the same instructions and follows the same
-// rules as far as reports, faults, awards and payments go, and refuses with the same codes.
+// Package chain is the market program in memory, for simulations. It accepts the same instructions and returns the same
+// error codes. It follows the same rules for reports, faults, awards and payments.
 //
-// It is a model. What it leaves out: token accounts and rents (amounts are only counted), sealed auctions, disputes,
-// outputs, appeals, receipts, rewards, and everything of providers and governance after the start. Formulas are those
-// of sdk/market, which shared vectors keep equal to the program's, as are settling and windows here; rules that have
-// no twin there name the file that they follow.
+// It is a model. It leaves out token accounts and rents (amounts are only counted), sealed auctions, disputes, outputs,
+// appeals, receipts, rewards, and everything of providers and governance after the start. Formulas are those of
+// sdk/market; shared test vectors keep those equal to the program's formulas. The same is true of settling and windows
+// here. A comment on each rule that has no counterpart in sdk/market names the file that the rule follows.
 //
 // An account that was handed out never changes: a change makes a new one.
 package chain

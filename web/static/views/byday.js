@@ -6,8 +6,9 @@ import { isAddress } from '../parts.js';
 import { clock, day, nb, percent, plural, three } from '../show.js';
 
 const daySeconds = 86_400;
-// most is how many machines are asked for at once; after keptFor they are asked for again.
-const most = 100;
+// most is how many machines a view asks for, perRequest how many the server takes at once; after keptFor they are asked for again.
+const most = 90;
+const perRequest = 30;
 const keptFor = 600_000;
 
 // kept are the machines that were asked for: { since, days, until } by address.
@@ -16,7 +17,13 @@ const kept = new Map();
 // readDays asks for machines that are not known yet, and says whether something is new. A server that does not count is no error.
 export async function readDays(addresses, signal) {
   const missing = [...new Set(addresses)].filter((a) => isAddress(a) && !(kept.get(a)?.until > Date.now())).slice(0, most);
-  if (missing.length === 0) return false;
+  let known = false;
+  for (let i = 0; i < missing.length; i += perRequest) known = await readSome(missing.slice(i, i + perRequest), signal) || known;
+  return known;
+}
+
+// readSome asks for machines in one request.
+async function readSome(missing, signal) {
   let answer;
   try {
     answer = await get(`/v1/checks/days?${new URLSearchParams({ nodes: missing.join(','), days: 90 })}`, signal);

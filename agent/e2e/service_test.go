@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
+
+	systemdtest "github.com/gantry-market/gantry/internal/testkit/systemd"
 )
 
 // systemd is a socket as a service manager has one.
@@ -25,24 +27,12 @@ type systemd struct {
 }
 
 func newSystemd(t *testing.T) *systemd {
-	s := &systemd{path: filepath.Join(t.TempDir(), "notify")}
-	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: s.path, Net: "unixgram"})
-	require.NoError(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b := make([]byte, 4096)
-		for {
-			n, err := l.Read(b)
-			if err != nil {
-				return
-			}
-			s.mu.Lock()
-			s.said = append(s.said, string(b[:n]))
-			s.mu.Unlock()
-		}
-	}()
-	t.Cleanup(func() { require.NoError(t, l.Close()); <-done })
+	s := &systemd{}
+	s.path = systemdtest.Socket(t, func(message string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.said = append(s.said, message)
+	})
 	return s
 }
 

@@ -23,11 +23,11 @@ import (
 const (
 	// noticesEvery is the time between two looks at what needs a person.
 	noticesEvery = time.Minute
-	// unattendedFor is how long a lease may be without its job before a person is told.
+	// unattendedFor is how long a lease may be without its job before the server sends a notice.
 	unattendedFor = 10 * time.Minute
-	// oldEnd is the age of an end that nobody is told about: a new server sees old leases too.
+	// oldEnd is the age from which on the end of a lease is not worth a notice: a new server sees old leases too.
 	oldEnd = 24 * time.Hour
-	// nearlyUsed is the part of a budget, percent, at which a person is told.
+	// nearlyUsed is the part of a budget, percent, at which the server sends a notice.
 	nearlyUsed = 80
 )
 
@@ -204,7 +204,7 @@ func standing(v *view.View, customer solana.PublicKey, names map[solana.PublicKe
 	return out
 }
 
-// reached reports whether so much of a limit is used that a person is told.
+// reached reports whether so much of a limit is used that a notice is due.
 func reached(used, limit uint64) bool {
 	high, low := bits.Mul64(used, 100)
 	mostHigh, mostLow := bits.Mul64(limit, nearlyUsed)

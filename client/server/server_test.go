@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/internal/testkit/systemd"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -165,21 +164,19 @@ func TestTheEndOfOutputIsKept(t *testing.T) {
 
 // A server says that it serves and that it ends.
 func TestAServerTellsSystemd(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "notify")
-	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	require.NoError(t, err)
-	defer l.Close()
-	require.NoError(t, l.SetReadDeadline(time.Now().Add(10*time.Second)))
-	t.Setenv("NOTIFY_SOCKET", path)
+	said := make(chan string, 10)
+	t.Setenv("NOTIFY_SOCKET", systemd.Socket(t, func(message string) { said <- message }))
 	ctx, end := context.WithCancel(t.Context())
 	done, err := tellSystemd(ctx, zerolog.Nop())
 	require.NoError(t, err)
 	defer done()
 	says := func(want string) {
-		b := make([]byte, 100)
-		n, err := l.Read(b)
-		require.NoError(t, err)
-		require.Equal(t, want, string(b[:n]))
+		select {
+		case got := <-said:
+			require.Equal(t, want, got)
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "nothing was said", want)
+		}
 	}
 	says("READY=1")
 	end()

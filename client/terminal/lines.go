@@ -181,7 +181,7 @@ func (s Lines) exposed(e buy.Exposed) {
 	}
 	if e.Terms != nil {
 		s.Say(" · relay    the gateway asks %s USDC a GiB; %s are left for nothing and %s paid; more with: gantry gateway pay %s --via %s --amount USDC",
-			e.Terms.Price, mebibytes(e.Terms.FreeLeft), mebibytes(e.Terms.Left), e.Lease.Address, e.Gateway)
+			e.Terms.Price, Mebibytes(e.Terms.FreeLeft), Mebibytes(e.Terms.Left), e.Lease.Address, e.Gateway)
 	}
 }
 
@@ -216,5 +216,5 @@ func Figures(f format.Figures) string {
 	return fmt.Sprintf("%.3g tera-operations (int8) a second, %.3g GB/s of memory, %d MiB resident", f.Operations/1e12, f.Bandwidth/1e9, f.Memory>>20)
 }
 
-// mebibytes is a size in MiB.
-func mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+// Mebibytes is a size in MiB.
+func Mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -100,8 +100,8 @@ func offerFigures(t screen.Terminal, offers []service.Offer) []string {
 	return out
 }
 
-// beside is a bar, where there is one, with a text behind it.
-func beside(bar, text string) string {
+// withText is a bar and the text after it; the text alone where there is no room for a bar.
+func withText(bar, text string) string {
 	if bar == "" {
 		return text
 	}
@@ -147,7 +147,7 @@ func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
 			tone = screen.Dim
 		}
 		rows = append(rows, []string{
-			t.Say(tone, name), fmt.Sprintf("%d GiB", g.VRAMMiB>>10), beside(bar, free), fmt.Sprint(g.Machines), fmt.Sprint(g.MostFree), g.Asks(), g.Reference,
+			t.Say(tone, name), fmt.Sprintf("%d GiB", g.VRAMMiB>>10), withText(bar, free), fmt.Sprint(g.Machines), fmt.Sprint(g.MostFree), g.Asks(), g.Reference,
 			printable.Text(cmp.Or(strings.Join(g.Regions, " "), "-")),
 		})
 	}
@@ -175,7 +175,7 @@ func WriteLeases(t screen.Terminal, all []service.Lease, now int64) error {
 		}
 		rows = append(rows, []string{
 			t.Say(screen.Strong, address), leaseState(t, l), fmt.Sprintf("%d %s %s", l.GPUs, t.Either("×", "x"), printable.Text(l.Model)), l.Price,
-			service.Span(int64(l.Used)), beside(leaseMoney(t, l), amounts(l)), leaseEnds(l, now),
+			service.Span(int64(l.Used)), withText(leaseMoney(t, l), amounts(l)), leaseEnds(l, now),
 		})
 	}
 	return t.Table([]screen.Column{

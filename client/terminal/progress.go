@@ -68,7 +68,7 @@ func (s *state) begin(now time.Time) {
 	}
 }
 
-// goOn says that a step goes on.
+// goOn says that a step has begun and is not over.
 func (s *state) goOn(k int, now time.Time, details ...string) {
 	x := &s.steps[k]
 	if x.Mark == screen.Done {
@@ -93,7 +93,7 @@ func (s *state) end(k int, is screen.Mark, now time.Time, details ...string) {
 	s.last = now
 }
 
-// stop says that what goes on is over: it has failed, or the person has left it.
+// stop says that the current steps are over: they have failed, or the person has left them.
 func (s *state) stop(err error, now time.Time) {
 	is := screen.Failed
 	if service.Classify(err).Code == service.CodeInterrupted {
@@ -169,15 +169,13 @@ func (s *state) hintOf(w buy.Wait) string {
 		lease = screen.Beginning(s.leases[0].String())
 	}
 	switch w.For {
-	case buy.WaitConfirmed:
-		return "Ctrl-C stops waiting; a transaction that is sent may still take effect"
 	case buy.WaitAward:
 		return "Ctrl-C leaves the order; all money back: gantry order cancel " + order
 	case buy.WaitCommits, buy.WaitReveals:
 		return "Ctrl-C leaves the order; money back until the close: gantry order cancel " + order
 	case buy.WaitProof, buy.WaitStart:
 		return "Ctrl-C leaves the lease; it is billed once it runs. End it: gantry stop " + lease
-	case buy.WaitMove, buy.WaitEnd, buy.WaitOutputs, buy.WaitSuspended:
+	case buy.WaitConfirmed, buy.WaitMove, buy.WaitEnd, buy.WaitOutputs, buy.WaitSuspended:
 	}
 	_, out := WaitText(w)
 	return out

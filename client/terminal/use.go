@@ -23,13 +23,13 @@ func WriteUse(w io.Writer, t *service.Use) {
 	}
 	fmt.Fprintf(w, "lease    %s   %s UTC\n", t.Lease, t.Measured.Format("15:04:05"))
 	fmt.Fprintf(w, "cpu      %.2f%s busy   %.1f s so far\n", t.CPUs, of(fmt.Sprintf("%g", t.CPULimit), t.CPULimit > 0), t.CPUSecs)
-	fmt.Fprintf(w, "memory   %s%s\n", mebibytes(t.Memory), of(mebibytes(t.MemoryLimit), t.MemoryLimit > 0))
-	fmt.Fprintf(w, "disk     %s%s\n", mebibytes(t.Disk), of(mebibytes(t.DiskLimit), t.DiskLimit > 0))
+	fmt.Fprintf(w, "memory   %s%s\n", Mebibytes(t.Memory), of(Mebibytes(t.MemoryLimit), t.MemoryLimit > 0))
+	fmt.Fprintf(w, "disk     %s%s\n", Mebibytes(t.Disk), of(Mebibytes(t.DiskLimit), t.DiskLimit > 0))
 	if t.VolumeSize > 0 {
-		fmt.Fprintf(w, "volume   %s%s\n", mebibytes(t.Volume), of(mebibytes(t.VolumeSize), true))
+		fmt.Fprintf(w, "volume   %s%s\n", Mebibytes(t.Volume), of(Mebibytes(t.VolumeSize), true))
 	}
 	if n := t.Network; n != nil {
-		fmt.Fprintf(w, "network  sent %s, %s/s   received %s, %s/s\n", mebibytes(n.Sent), mebibytes(uint64(n.SentRate)), mebibytes(n.Received), mebibytes(uint64(n.ReceivedRate)))
+		fmt.Fprintf(w, "network  sent %s, %s/s   received %s, %s/s\n", Mebibytes(n.Sent), Mebibytes(uint64(n.SentRate)), Mebibytes(n.Received), Mebibytes(uint64(n.ReceivedRate)))
 	}
 	for i, g := range t.GPUs {
 		fmt.Fprintf(w, "gpu %-4d %s\n", i, gpuLine(g))

@@ -67,7 +67,7 @@ func (b *Block) replace(above string, lines []string) {
 	fmt.Fprint(b.t.Out, out.String())
 }
 
-// Clear takes the lines away; the block goes on.
+// Clear takes the lines away and keeps the block.
 func (b *Block) Clear() { b.Draw() }
 
 // ShowCursor shows the cursor for the rest of the block: for a program that may be ended at any moment.

@@ -10,7 +10,7 @@ import (
 // drawEvery is how often what is live is drawn again.
 const drawEvery = 120 * time.Millisecond
 
-// Live is a block that is drawn again and again while something goes on, with lines of the rest of the program above it. Its methods
+// Live is a block that is drawn again and again during a task, with lines of the rest of the program above it. Its methods
 // may be called from several goroutines.
 type Live struct {
 	ctx    context.Context

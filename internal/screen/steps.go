@@ -16,7 +16,7 @@ const (
 	scale, usual, slow = 1.2, 0.95, 0.525
 )
 
-// Step is a line of something that goes on in steps.
+// Step is a line of a task that has steps.
 type Step struct {
 	Name     string
 	Mark     Mark // Waiting, Current, Done, Failed, or Note for what was left
@@ -25,7 +25,7 @@ type Step struct {
 	Details []string
 	Share   float64 // of what is typical, for a step that has measured; 0 for none
 	Note    string  // such as an address
-	Endless bool    // it takes no time: it goes on
+	Endless bool    // it has no duration to show
 }
 
 // Steps are lines, with a hint below them.

@@ -2,36 +2,20 @@ package service
 
 import (
 	"context"
-	"net"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/testkit/systemd"
 )
 
 // manager is a socket as systemd has one, and what came in.
 func manager(t *testing.T) (said chan string) {
-	path := filepath.Join(t.TempDir(), "notify")
-	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	require.NoError(t, err)
-	t.Setenv("NOTIFY_SOCKET", path)
 	said = make(chan string, 1000)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b := make([]byte, 4096)
-		for {
-			n, err := l.Read(b)
-			if err != nil {
-				return
-			}
-			said <- string(b[:n])
-		}
-	}()
-	t.Cleanup(func() { require.NoError(t, l.Close()); <-done })
+	t.Setenv("NOTIFY_SOCKET", systemd.Socket(t, func(message string) { said <- message }))
 	return said
 }
 

@@ -75,7 +75,7 @@ func chapters() []chapter {
 		{marketPauses, "New orders are paused; a lease still ends", nothing},
 		{silenceIsSlashed, "The silent A100 is slashed, money goes back", nothing},
 		{falseClaimSlashed, "The false H100 is slashed, with proof", nothing},
-		{machineOff, "A machine is off; its job goes on elsewhere", needsVolumes},
+		{machineOff, "A machine is off; another continues its job", needsVolumes},
 		{outageSlashed, "The machine that was off is slashed", needsVolumes},
 		{providersLeave, "Providers leave with their stakes", nothing},
 		{customersLeave, "Customers take back what is left", nothing},

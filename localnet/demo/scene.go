@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type scene struct {
 	usual    time.Duration
 	// over: the demo's clock has stopped. stopping: what was started ends now. ended: it has ended.
 	over, stopping, ended bool
-	broken, stopped       bool // the demo could not go on; somebody stopped it
+	broken, stopped       bool // the demo had to end early; a person stopped it
 	held                  int
 	failed                []string
 	snapshots             int
@@ -53,17 +54,12 @@ func (p painter) live(s scene) []string {
 		shown = visible(shown, room-1)
 		rest = []string{p.indent(p.Mark(screen.Waiting), p.tell(screen.Dim, fmt.Sprintf(" …  %d in all", len(s.lines))))}
 	}
-	return p.join(head, p.chapters(s, shown), rest, foot)
+	return slices.Concat(head, p.chapters(s, shown), rest, foot)
 }
 
 // final is the whole scene, however high the window is.
-func (p painter) final(s scene) []string { return p.join(p.head(s), p.chapters(s, s.lines), p.foot(s)) }
-
-func (p painter) join(parts ...[]string) (all []string) {
-	for _, part := range parts {
-		all = append(all, part...)
-	}
-	return all
+func (p painter) final(s scene) []string {
+	return slices.Concat(p.head(s), p.chapters(s, s.lines), p.foot(s))
 }
 
 // tell is a text in a tone, in letters that the terminal shows.
@@ -83,23 +79,13 @@ func (p painter) head(s scene) []string {
 	if !s.over {
 		clock += " of about " + duration(s.usual)
 	}
-	width := titleEnd(s.lines) + p.barWidth() + secondsWidth
-	if p.barWidth() > 0 {
+	bar := p.BarWidth(wholeBar)
+	width := titleEnd(s.lines) + bar + secondsWidth
+	if bar > 0 {
 		width += 2
 	}
 	gap := max(width-screen.Width(left)-screen.Width(clock), 3)
 	return []string{"", left + strings.Repeat(" ", gap) + p.tell(screen.Dim, clock), ""}
-}
-
-// barWidth is how long bars are: half as long in a window that is not wide, and none in a narrow one.
-func (p painter) barWidth() int {
-	switch {
-	case p.Width >= screen.Wide:
-		return wholeBar
-	case p.Width >= screen.Narrow:
-		return wholeBar / 2
-	}
-	return 0
 }
 
 // titleEnd is the column in which bars begin.
@@ -126,7 +112,7 @@ func (p painter) chapters(s scene, shown []line) []string {
 			out = append(out, strings.TrimRight(row, " "))
 			continue
 		}
-		if width := p.barWidth(); width > 0 {
+		if width := p.BarWidth(wholeBar); width > 0 {
 			row += p.Span(share(l.begun, scale), share(l.end, scale), width, tone) + "  "
 		}
 		out = append(out, row+screen.Left(seconds(l.end-l.begun), secondsWidth))
@@ -206,7 +192,7 @@ func (p painter) checks(s scene) string {
 	return p.tell(screen.Good, fmt.Sprintf("all %d expectations held", total)) + p.tell(screen.Dim, fmt.Sprintf(" · every account checked %d times", s.snapshots))
 }
 
-// money is the line of money; it goes on in the next line where the window ends.
+// money is the line of money; it continues in the next line where the window ends.
 func (p painter) money(f flow) []string {
 	parts := []string{
 		p.tell(screen.Plain, "customers "+dollars(f.deposited)+" → providers ") + p.tell(screen.Good, dollars(f.providers)),

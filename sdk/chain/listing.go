@@ -100,7 +100,7 @@ func (l *listing) envelope(s *scanner) (a answer, err error) {
 	return a, err
 }
 
-// result reads the list, which stands beside its slot.
+// result reads the slot and the list of an answer.
 func (l *listing) result(s *scanner, a *answer) error {
 	if a.Result != nil {
 		return wrong("it has two results")

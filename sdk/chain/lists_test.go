@@ -72,7 +72,7 @@ func peak(f func(look func())) (held, all uint64) {
 	begin, after := read(), []uint64(nil)
 	look := func() {
 		all = max(all, max(read(), begin)-begin)
-		runtime.GC() // while the server fills the buffers of the connection: what it drops meanwhile is still counted
+		runtime.GC() // the server of the test still writes: this collection counts what it drops meanwhile
 		runtime.GC()
 		after = append(after, max(read(), begin)-begin)
 	}

@@ -33,6 +33,3 @@ func Pairs(w io.Writer, rows ...[2]string) {
 	}
 	_ = t.Flush()
 }
-
-// Mebibytes is a size in MiB.
-func Mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

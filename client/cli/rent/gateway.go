@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/expose"
+	"github.com/gantry-market/gantry/client/terminal"
 )
 
 const (
@@ -125,7 +126,7 @@ func (s *session) gatewayList() error {
 		}
 		var rows [][]string
 		for _, f := range found {
-			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, command.Mebibytes(f.Free), fmt.Sprint(f.SSH), fmt.Sprintf("%.0f ms", f.Millis)})
+			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, terminal.Mebibytes(f.Free), fmt.Sprint(f.SSH), fmt.Sprintf("%.0f ms", f.Millis)})
 		}
 		command.Table(w, "GATEWAY|DOMAIN|$/GIB|FREE|SSH|ROUND TRIP", rows)
 	})

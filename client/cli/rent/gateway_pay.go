@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
@@ -19,7 +19,7 @@ func printTerms(w io.Writer, t *expose.Terms) {
 		return
 	}
 	fmt.Fprintf(w, "the gateway asks %s USDC a GiB, both ways together; left: %s of the %s that each lease has for nothing, %s that you have paid\n",
-		t.Price, command.Mebibytes(t.FreeLeft), command.Mebibytes(t.Free), command.Mebibytes(t.Left))
+		t.Price, terminal.Mebibytes(t.FreeLeft), terminal.Mebibytes(t.Free), terminal.Mebibytes(t.Left))
 }
 
 // gatewayShow prints a gateway's terms.
@@ -79,7 +79,7 @@ func (s *session) gatewayPay() error {
 		return err
 	}
 	return s.Done(out, func(w io.Writer) {
-		fmt.Fprintf(w, "paid %s USDC to gateway %s for %s   tx %s\n", out.Amount, out.Gateway, command.Mebibytes(out.Bytes), out.Tx.Signature)
+		fmt.Fprintf(w, "paid %s USDC to gateway %s for %s   tx %s\n", out.Amount, out.Gateway, terminal.Mebibytes(out.Bytes), out.Tx.Signature)
 		printTerms(w, out.Terms)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,7 +26,7 @@ var (
 	ErrContext = errors.New("the context cannot be stored")
 )
 
-// Context is the settings of one market and wallet. What is empty comes from elsewhere.
+// Context is the settings of one market and wallet. Empty fields are taken from other sources: see Resolve.
 type Context struct {
 	RPC     []string `json:"rpcUrls,omitempty"` // the first one that answers is asked
 	WS      []string `json:"wsUrls,omitempty"`  // one for each of RPC, or none
@@ -36,7 +37,7 @@ type Context struct {
 
 // File is the contexts of a user.
 type File struct {
-	Current  string // is used unless another is named; empty for none
+	Current  string // the context that is used if no other is named; empty for none
 	Contexts map[string]Context
 
 	path string
@@ -55,7 +56,7 @@ func DefaultPath() (string, error) {
 	return filepath.Join(dir, "gantry", "config.yaml"), nil
 }
 
-// Load reads the file at DefaultPath. Without a file there are no contexts, and so it is without a home folder. Error: ErrFile,
+// Load reads the file at DefaultPath. If there is no file, or no home folder, there are no contexts. Error: ErrFile,
 // with the line.
 func Load() (*File, error) {
 	path, err := DefaultPath()
@@ -85,14 +86,7 @@ func Read(path string) (*File, error) {
 func (f *File) Path() string { return f.path }
 
 // Names are those of the contexts, sorted.
-func (f *File) Names() []string {
-	out := make([]string, 0, len(f.Contexts))
-	for name := range f.Contexts {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Contexts)) }
 
 // Named is a context by its name. Error: ErrUnknown.
 func (f *File) Named(name string) (Context, error) {
@@ -166,7 +160,7 @@ func (f *File) write() error {
 		return err
 	}
 	path := f.path
-	if real, err := filepath.EvalSymlinks(path); err == nil { // the file of a user who links it stays a link
+	if real, err := filepath.EvalSymlinks(path); err == nil { // the target of a symbolic link is replaced, and the link stays
 		path = real
 	}
 	var text bytes.Buffer

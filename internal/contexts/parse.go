@@ -28,23 +28,17 @@ var errSetting = errors.New("wrong setting")
 
 // of is a setting's values.
 func (c *Context) of(name string) []string {
-	one := func(s string) []string {
-		if s == "" {
-			return nil
-		}
-		return []string{s}
-	}
 	switch name {
 	case SettingRPC:
 		return c.RPC
 	case SettingWS:
 		return c.WS
 	case SettingKeypair:
-		return one(c.Keypair)
+		return list(c.Keypair)
 	case SettingServer:
-		return one(c.Server)
+		return list(c.Server)
 	default:
-		return one(c.Gateway)
+		return list(c.Gateway)
 	}
 }
 

@@ -1,8 +1,10 @@
 package contexts
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -36,8 +38,7 @@ func WriteList(w io.Writer, all []Listed) {
 		}
 		row := []string{mark, c.Name}
 		for _, setting := range []string{SettingRPC, SettingKeypair, SettingServer, SettingGateway} {
-			v := Value{Values: c.of(setting)}
-			row = append(row, v.Text())
+			row = append(row, strings.Join(c.of(setting), " "))
 		}
 		rows = append(rows, row)
 	}
@@ -56,16 +57,10 @@ func (s *Settings) Write(w io.Writer) {
 func table(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			if cell == "" && i > 0 {
-				cell = "-"
-			}
-			if i > 0 {
-				fmt.Fprint(t, "\t")
-			}
-			fmt.Fprint(t, cell)
+		for i := 1; i < len(row); i++ {
+			row[i] = cmp.Or(row[i], "-")
 		}
-		fmt.Fprintln(t)
+		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush()
 }

@@ -100,7 +100,7 @@ func (l *listing) envelope(s *scanner) (a answer, err error) {
 	return a, err
 }
 
-// result reads the slot and the list of an answer.
+// result reads the field result: the slot, and the list of accounts.
 func (l *listing) result(s *scanner, a *answer) error {
 	if a.Result != nil {
 		return wrong("it has two results")
@@ -197,7 +197,7 @@ func within(s *scanner, err error) error {
 	return err
 }
 
-// account reads an account, and reports whether it has data. Other fields are left alone.
+// account reads an account, and reports whether it has data. Other fields are skipped.
 func (l *listing) account(s *scanner, a *Account) (there bool, err error) {
 	if b, err := s.next(); err != nil || b != '{' {
 		_, err = s.value(maxName)

@@ -108,7 +108,7 @@ func TestALongListTakesLittleMemory(t *testing.T) {
 	t.Logf("%d MiB of text, at most %d KiB held, %d KiB with garbage", text>>20, held>>10, all>>10)
 }
 
-// Who keeps a list has its accounts in memory, and not its text.
+// List keeps the accounts in memory, but not the text of the answer.
 func TestAListThatIsKept(t *testing.T) {
 	const accounts, data = 10_000, 3_000
 	s := fakerpc.New(t)
@@ -181,7 +181,7 @@ func TestABoundOfTheCaller(t *testing.T) {
 	require.NoError(t, each(chain.Bound{Accounts: 100, Bytes: 100 * (10 + chain.AccountOverhead)}))
 }
 
-// What no node sends is refused before much of it was read.
+// An answer that no node sends is refused before much of it is read.
 func TestListsThatNoNodeSends(t *testing.T) {
 	endless := func(head, part string) func(io.Writer, string) error {
 		return func(w io.Writer, _ string) error {

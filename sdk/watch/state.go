@@ -101,8 +101,8 @@ func (s *state) unread() []solana.PublicKey {
 // present stores an account's state and emits it if it differs.
 func (s *state) present(a chain.Account, emit func(Event)) {
 	s.maxSlot = max(s.maxSlot, a.Slot)
-	e, known := s.entries[a.Key]
-	if known && !e.deleted && e.lamports == a.Lamports && bytes.Equal(e.data, a.Data) {
+	e := s.entries[a.Key]
+	if e != nil && !e.deleted && e.lamports == a.Lamports && bytes.Equal(e.data, a.Data) {
 		e.slot = max(e.slot, a.Slot)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -17,7 +18,7 @@ const (
 	// flagPort names ports of the container that a gateway makes public, or that deploy forwards while it stays.
 	flagPort = "port"
 	// envGateway is the gateway of those who name none with --via.
-	envGateway = "GANTRY_GATEWAY"
+	envGateway = contexts.VariableGateway
 )
 
 // forwards are the ports that deploy forwards to this machine.

@@ -16,9 +16,7 @@ import (
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
-const (
-	flagToken = "token"
-)
+const flagToken = "token"
 
 // atServer adds the flags of commands that ask a running gantry serve.
 func atServer(flags ...cli.Flag) []cli.Flag {

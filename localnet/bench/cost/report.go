@@ -9,7 +9,21 @@ import (
 )
 
 // Sizes are the markets of the report.
-var sizes = []int{1_000, 40_000, 1_000_000}
+var sizes = []int{1_000, usual, 1_000_000}
+
+// usual is the size of the market in the tables that show one size.
+const usual = 40_000
+
+// fee is a price of a compute unit, with its name.
+type fee struct {
+	name  string
+	price chain.MicroLamports
+}
+
+// fees are the prices that are compared.
+func (p *page) fees() []fee {
+	return []fee{{"quiet", p.assumed.Quiet}, {"congested", p.assumed.Busy}}
+}
 
 // goal is the largest share of the price that costs may have, in per cent.
 const goal = 0.5
@@ -98,7 +112,7 @@ func (p *page) head() {
 func (p *page) recurring() []paid {
 	b := p.bench
 	all := []paid{
-		{p.market(40_000).leaf(p.market(40_000).Leaves()), "keeper"},
+		{p.market(usual).leaf(p.market(usual).Leaves()), "keeper"},
 		{b.settleByReport(), "keeper"},
 		{b.settleByReceipt(), "machine"},
 		{b.vote(), "keeper"},
@@ -181,10 +195,7 @@ func (p *page) hours() {
 	p.line("settlements share a transaction.")
 	p.table(">machines", "fees", "format", ">compute units", ">leaves", ">settled by report", ">or by receipts", ">votes and claims", ">leases, once", ">rent", ">sum, by report", ">sum, by receipts", ">SOL a day, by report", ">transactions a second")
 	for _, n := range sizes {
-		for _, fees := range []struct {
-			name  string
-			price chain.MicroLamports
-		}{{"quiet", p.assumed.Quiet}, {"congested", p.assumed.Busy}} {
+		for _, fees := range p.fees() {
 			for _, f := range []Format{Legacy, VersionOne} {
 				plan := Now()
 				if plan.Format = f; f.One {
@@ -207,10 +218,7 @@ func (p *page) leases() {
 	p.line("## A lease")
 	p.line("What each lease costs once, whoever pays it, and does not depend on the market's size. Settlements come on top: see above.")
 	p.table("fees", ">compute units", ">lamports", ">rent held, lamports", ">rent held, SOL", ">what it would earn in an hour, lamports")
-	for _, fees := range []struct {
-		name  string
-		price chain.MicroLamports
-	}{{"quiet", p.assumed.Quiet}, {"congested", p.assumed.Busy}} {
+	for _, fees := range p.fees() {
 		l, err := p.market(sizes[0]).Lease(Legacy, fees.price)
 		try(p, l, err)
 		p.row(fees.name, count(l.Units), count(l.Fees), count(float64(l.Held)), decimal(float64(l.Held)/float64(chain.SOL), 6), decimal(l.RentHour, 0))
@@ -225,8 +233,8 @@ func (p *page) shares() {
 	p.line("## The share of the price")
 	p.line("All costs of a machine-hour, of what it is paid in an hour on average, in a market of 40,000 machines with today's transactions.")
 	p.table("machine", ">USDC an hour, on average", ">by report, quiet", ">by report, congested", ">by receipts, quiet", ">by receipts, congested", ">SOL price up to which by report, quiet, is below the goal")
+	quiet, busy := p.hour(usual, Now(), p.assumed.Quiet), p.hour(usual, Now(), p.assumed.Busy)
 	for _, m := range p.machines {
-		quiet, busy := p.hour(40_000, Now(), p.assumed.Quiet), p.hour(40_000, Now(), p.assumed.Busy)
 		p.row(m.name(), decimal(m.Hourly(p.assumed), 2), p.share(m, quiet.ByReports()), p.share(m, busy.ByReports()), p.share(m, quiet.ByReceipts()),
 			p.share(m, busy.ByReceipts()), count(p.assumed.most(m, quiet.ByReports(), goal))+" USDC")
 	}
@@ -251,11 +259,11 @@ func (p *page) changes() {
 		columns = append(columns, ">"+m.name()+", quiet", ">congested")
 	}
 	p.table(columns...)
-	plans := Plans()
-	for _, plan := range plans {
+	for _, plan := range Plans() {
+		quiet, busy := p.worst(plan, p.assumed.Quiet), p.worst(plan, p.assumed.Busy)
 		cells := []string{plan.Name}
 		for _, m := range p.machines {
-			cells = append(cells, p.share(m, p.worst(plan, p.assumed.Quiet)), p.share(m, p.worst(plan, p.assumed.Busy)))
+			cells = append(cells, p.share(m, quiet), p.share(m, busy))
 		}
 		p.row(cells...)
 	}
@@ -297,7 +305,7 @@ func (p *page) lists() {
 
 // worst is the larger of what settlements by report and by receipts cost.
 func (p *page) worst(plan Plan, price chain.MicroLamports) float64 {
-	h := p.hour(40_000, plan, price)
+	h := p.hour(usual, plan, price)
 	return max(h.ByReports(), h.ByReceipts())
 }
 

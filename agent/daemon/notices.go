@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -32,13 +31,7 @@ const (
 const groupNode = "node"
 
 // NoticeSource names this agent in notices.
-func NoticeSource() string {
-	host, err := os.Hostname()
-	if err != nil {
-		return "gantry-agent"
-	}
-	return "gantry-agent on " + host
-}
+func NoticeSource() string { return alert.Source("gantry-agent") }
 
 // openNotices makes the sender of notices for people, where a target is configured.
 func (a *Agent) openNotices() (err error) {

@@ -68,15 +68,7 @@ func OpenChecks(path string, cluster [32]byte) (*Checks, error) {
 		return nil, err
 	}
 	c := &Checks{db: db, last: map[solana.PublicKey]CheckCount{}}
-	err = db.View(func(tx *bolt.Tx) error {
-		return tx.Bucket(bucketLast).ForEach(func(k, entry []byte) error {
-			var x CheckCount
-			err := boltstore.ValueJSON(bucketLast, k, entry, &x)
-			c.last[solana.PublicKeyFromBytes(k)] = x
-			return err
-		})
-	})
-	if err != nil {
+	if err := eachAccount(db, bucketLast, func(k solana.PublicKey, x CheckCount) { c.last[k] = x }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return c, nil
@@ -174,13 +166,9 @@ func (c *Checks) span() (first, last int64, err error) {
 }
 
 // days are the counts of a machine of so many days up to the last look, the oldest first; days of which nothing is known are left out.
-func (c *Checks) days(machine solana.PublicKey, most int) ([]CheckCount, error) {
-	_, last, err := c.span()
-	if err != nil {
-		return nil, err
-	}
+func (c *Checks) days(last int64, machine solana.PublicKey, most int) ([]CheckCount, error) {
 	out := []CheckCount{}
-	err = c.db.View(func(tx *bolt.Tx) error {
+	err := c.db.View(func(tx *bolt.Tx) error {
 		for i := most - 1; i >= 0; i-- {
 			var x CheckCount
 			err := boltstore.GetJSON(tx, bucketDays, slices.Concat(moment(last-last%daySecs-int64(i)*daySecs), machine[:]), &x)
@@ -199,13 +187,9 @@ func (c *Checks) days(machine solana.PublicKey, most int) ([]CheckCount, error) 
 
 // hours are the counts of all machines of so many hours up to the last look, the oldest first; those in which the server did not look are
 // left out.
-func (c *Checks) hours(most int) ([]CheckCount, error) {
-	_, last, err := c.span()
-	if err != nil {
-		return nil, err
-	}
+func (c *Checks) hours(last int64, most int) ([]CheckCount, error) {
 	out := []CheckCount{}
-	err = c.db.View(func(tx *bolt.Tx) error {
+	err := c.db.View(func(tx *bolt.Tx) error {
 		cur := tx.Bucket(bucketHours).Cursor()
 		for k, entry := cur.Seek(moment(last - last%hourSecs - int64(most-1)*hourSecs)); k != nil; k, entry = cur.Next() {
 			var x CheckCount

@@ -19,7 +19,9 @@ func TestChecksByDayAndHour(t *testing.T) {
 	one, two := solana.PublicKey{1}, solana.PublicKey{2}
 	look := func(at int64, all ...service.MachineChecks) { require.NoError(t, c.note(at, all)) }
 	days := func(m solana.PublicKey, n int) []CheckCount {
-		got, err := c.days(m, n)
+		_, last, err := c.span()
+		require.NoError(t, err)
+		got, err := c.days(last, m, n)
 		require.NoError(t, err)
 		return got
 	}
@@ -33,7 +35,9 @@ func TestChecksByDayAndHour(t *testing.T) {
 	look(day+10800, service.MachineChecks{Address: one, Passed: 112, Total: 123}, service.MachineChecks{Address: two, Passed: 11, Total: 11})
 	require.Equal(t, []CheckCount{{day, 12, 13}}, days(one, 30))
 	require.Equal(t, []CheckCount{{day, 6, 6}}, days(two, 30))
-	hours, err := c.hours(24)
+	_, seen, err := c.span()
+	require.NoError(t, err)
+	hours, err := c.hours(seen, 24)
 	require.NoError(t, err)
 	require.Equal(t, []CheckCount{{day + 3600, 0, 0}, {day + 7200, 6, 7}, {day + 10800, 12, 12}}, hours)
 

@@ -70,16 +70,17 @@ func (s *Server) checksByDay(_ context.Context, in *checksByDayInput) (*reply[Ch
 	if len(nodes) > maxMachines {
 		return nil, problem(http.StatusUnprocessableEntity, fmt.Sprintf("%d machines are named, more than %d", len(nodes), maxMachines), "ask for fewer at once")
 	}
-	out := ChecksByDay{Machines: []MachineByDay{}}
-	if out.Since, _, err = c.span(); err != nil {
+	first, last, err := c.span()
+	if err != nil {
 		return nil, failed(err)
 	}
+	out := ChecksByDay{Since: first, Machines: []MachineByDay{}}
 	for _, text := range nodes {
 		key, err := publicKey(text, "a machine", copyWhole)
 		if err != nil {
 			return nil, err
 		}
-		days, err := c.days(key, in.Days)
+		days, err := c.days(last, key, in.Days)
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -93,11 +94,11 @@ func (s *Server) checksByHour(_ context.Context, in *checksByHourInput) (*reply[
 	if err != nil {
 		return nil, err
 	}
-	first, _, err := c.span()
+	first, last, err := c.span()
 	if err != nil {
 		return nil, failed(err)
 	}
-	hours, err := c.hours(in.Hours)
+	hours, err := c.hours(last, in.Hours)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -191,13 +191,18 @@ func (e *Events) known() []solana.PublicKey {
 
 // seen lists what is kept of accounts.
 func (e *Events) seen(take func(solana.PublicKey, seenAccount)) error {
-	return e.db.View(func(tx *bolt.Tx) error {
-		return tx.Bucket(bucketSeen).ForEach(func(k, entry []byte) error {
-			var before seenAccount
-			if err := boltstore.ValueJSON(bucketSeen, k, entry, &before); err != nil {
+	return eachAccount(e.db, bucketSeen, take)
+}
+
+// eachAccount calls take for each entry of a bucket whose keys are addresses.
+func eachAccount[T any](db *boltstore.DB, bucket []byte, take func(solana.PublicKey, T)) error {
+	return db.View(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucket).ForEach(func(k, entry []byte) error {
+			var x T
+			if err := boltstore.ValueJSON(bucket, k, entry, &x); err != nil {
 				return err
 			}
-			take(solana.PublicKeyFromBytes(k), before)
+			take(solana.PublicKeyFromBytes(k), x)
 			return nil
 		})
 	})

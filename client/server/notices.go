@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"os"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -33,17 +32,11 @@ const (
 
 const groupAccount = "account"
 
-// notifyNext is what to do about a URL that cannot be used.
+// notifyNext is the next step in the error about a URL that cannot be used.
 const notifyNext = "how to write it: docs/operate/alerts.md"
 
 // noticeSource names this server in notices.
-func noticeSource() string {
-	host, err := os.Hostname()
-	if err != nil {
-		return "gantry serve"
-	}
-	return "gantry serve on " + host
-}
+func noticeSource() string { return alert.Source("gantry serve") }
 
 // TestNotify sends a test notice to each URL, and returns their names without secrets.
 func TestNotify(ctx context.Context, urls []string) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -108,6 +109,15 @@ func Test(ctx context.Context, targets []Target, source string) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// Source names a program and its machine, for Options.Source.
+func Source(program string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		return program
+	}
+	return program + " on " + host
 }
 
 // Names lists targets without their secrets.

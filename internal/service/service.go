@@ -4,6 +4,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -84,12 +85,7 @@ func (l *Loop) Turn() {
 func (l *Loop) End() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	for i, other := range l.s.loops {
-		if other == l {
-			l.s.loops = append(l.s.loops[:i], l.s.loops[i+1:]...)
-			return
-		}
-	}
+	l.s.loops = slices.DeleteFunc(l.s.loops, func(other *Loop) bool { return other == l })
 }
 
 // Ready says that the daemon serves. Later calls say nothing.

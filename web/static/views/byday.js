@@ -37,7 +37,9 @@ async function readSome(missing, signal) {
 // counted reports whether something is known of a machine by day.
 export const counted = (address) => kept.get(address)?.days.length > 0;
 
-const wordsOf = (d) => `${percent((d.passed / d.total) * 100)} of ${plural(d.total, 'check')} passed`;
+// ofChecks says which share of checks passed.
+export const ofChecks = (passed, total) => `${percent((passed / total) * 100)} of ${plural(total, 'check')}`;
+const wordsOf = (d) => `${ofChecks(d.passed, d.total)} passed`;
 
 // dayStrip shows what is known of a machine's last days; null where that is nothing.
 export function dayStrip(address, count, width) {

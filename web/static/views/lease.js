@@ -8,7 +8,7 @@ import { tabs } from '../tabs.js';
 import { extendButton, judgeForms } from './actions.js';
 import { logs } from './logs.js';
 import { ports } from './ports.js';
-import { called, renameButton } from './rename.js';
+import { called, gpusText, renameButton } from './rename.js';
 import { runbar } from './runbar.js';
 import { stopButton } from './stop.js';
 import { terminal } from './terminal.js';
@@ -41,7 +41,7 @@ const badge = (i) => i?.tops && tag(`Measured beside the job at ${clock(i.at)}: 
 function head(l, failure, load) {
   return el('header', { class: 'lead-row' }, el('div', { class: 'grow' },
     el('h1', { tabindex: -1, 'data-title': 'Lease' }, called(l), renameButton(l, load), el('span', { class: 'h1s' }, state(l.status, l.endReason && ` (${l.endReason})`))),
-    el('div', { class: 'meta' }, el('span', {}, `${l.gpus} × ${l.model ?? 'GPU'}`), address(l.address, 'lease'), l.simulated && simulated(), badge(l.inspection), el('span', {}, phases[l.status]))),
+    el('div', { class: 'meta' }, el('span', {}, gpusText(l)), address(l.address, 'lease'), l.simulated && simulated(), badge(l.inspection), el('span', {}, phases[l.status]))),
   el('div', { class: 'row wrap' }, l.status === 'running' && extendButton(l, failure, load), stopButton(l, failure, load)));
 }
 

@@ -4,7 +4,7 @@ import { el, fill, simulated } from '../dom.js';
 import { address, empty, state, stats } from '../parts.js';
 import { leaseMoney, texts } from '../money.js';
 import { money, nb, span, when } from '../show.js';
-import { called } from './rename.js';
+import { called, gpusText } from './rename.js';
 import { stopButton } from './stop.js';
 
 // credits shows an account's figures.
@@ -15,7 +15,7 @@ const heads = [['Lease'], ['State'], ['Price', 'n'], ['Used', 'n'], ['Reserved',
 function row(l, failure, load) {
   const m = leaseMoney(l);
   const t = m && texts(m);
-  return el('tr', {}, el('th', { scope: 'row' }, el('a', { class: 'main', href: `#/lease/${encodeURIComponent(l.address)}`, 'data-key': `lease-${l.address}` }, called(l)), ' ', l.simulated && simulated(), el('div', { class: 'sub' }, l.name && `${l.gpus} × ${l.model ?? 'GPU'} · `, address(l.address, 'lease'))),
+  return el('tr', {}, el('th', { scope: 'row' }, el('a', { class: 'main', href: `#/lease/${encodeURIComponent(l.address)}`, 'data-key': `lease-${l.address}` }, called(l)), ' ', l.simulated && simulated(), el('div', { class: 'sub' }, l.name && `${gpusText(l)} · `, address(l.address, 'lease'))),
     el('td', {}, state(l.status, l.endReason && ` (${l.endReason})`)), el('td', { class: 'n' }, money(l.pricePerGpuHour), el('span', { class: 't3 tiny' }, `${nb}/h`)),
     el('td', { class: 'n' }, t ? money(t.used) : '–'), el('td', { class: 'n' }, t ? money(t.back) : '–'),
     el('td', {}, l.status === 'running' ? span(l.fundedUntil - l.startedAt - l.usedSeconds - l.downtimeSeconds) : '–'), el('td', {}, when(l.startedAt)), el('td', { class: 'n' }, stopButton(l, failure, load)));

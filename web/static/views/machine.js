@@ -5,7 +5,7 @@ import { measured, pips, strip } from '../figures.js';
 import { address, card, claim, copyField, crumbs, inCard, marks, state, stats } from '../parts.js';
 import { at, line, memory, money, nb, percent, perHour, plural, problem, short, span, sum, three, uptime, when } from '../show.js';
 import { table } from '../table.js';
-import { dayStrip, readDays, since } from './byday.js';
+import { dayStrip, ofChecks, readDays, since } from './byday.js';
 import { byDay } from './days.js';
 import { faultTable } from './faults.js';
 import { tasks } from './tasks.js';
@@ -83,7 +83,7 @@ export async function machine({ root, argument, signal, every, about }) {
     await readDays([r.address], signal);
     fill(top,
       el('header', { class: 'lead-row' }, el('div', { class: 'grow' }, el('h1', { tabindex: -1, 'data-title': 'Machine' }, `${r.gpus} × ${r.model} `, marks(r), el('span', { class: 'h1s' }, state(r.status))), el('div', { class: 'meta' }, el('span', {}, memory(r.vramMib), ' each'), claim(r.region || 'not said'), r.simulated && simulated())), rent(r, about)),
-      stats('In short', ['Price per GPU-hour', money(r.pricePerGpuHour)], ['Leased', el('span', {}, pips(r.gpus - r.freeGpus, r.gpus, 'leased'))], ['Uptime', uptime(r.uptimePercent), r.checksTotal > 0 && `${percent((r.checksPassed / r.checksTotal) * 100)} of ${plural(r.checksTotal, 'check')} passed`],
+      stats('In short', ['Price per GPU-hour', money(r.pricePerGpuHour)], ['Leased', el('span', {}, pips(r.gpus - r.freeGpus, r.gpus, 'leased'))], ['Uptime', uptime(r.uptimePercent), r.checksTotal > 0 && `${ofChecks(r.checksPassed, r.checksTotal)} passed`],
         ['Earned', money(r.earned.settled), 'of leases that are not closed'], ['Served, not paid yet', money(sum([r.earned.claimed, r.earned.unclaimed])), 'at most']));
     fill(wide, tasks([r]), r.faults.length > 0 && faultTable(r.faults, 'Faults of this machine that are open.'), days.part, leases(r),
       r.checks.length === 0 ? card({ name: 'Checks' }, el('p', { class: 'body t2' }, 'No report about it was applied yet.')) : checks(r), el('p', { class: 't3 small' }, reach(r.history)));

@@ -3,7 +3,7 @@ import { el, fill, simulated } from '../dom.js';
 import { measured, pips } from '../figures.js';
 import { address, empty, marks, state, stats } from '../parts.js';
 import { money, nb, percent, plural, sum, uptime, when } from '../show.js';
-import { dayStrip, readDays, since } from './byday.js';
+import { dayStrip, ofChecks, readDays, since } from './byday.js';
 import { machineLink } from './offers.js';
 import { owner } from './owner.js';
 import { tasks } from './tasks.js';
@@ -12,7 +12,7 @@ const row = (m) => el('tr', {},
   el('td', {}, el('div', { class: 'row tight wrap' }, machineLink(m, 'own', `${m.gpus} × ${m.model}`), marks(m), m.simulated && simulated()), el('div', { class: 'sub' }, address(m.address, 'machine'))),
   el('td', {}, state(m.status), m.toDo.length > 0 && el('div', { class: 'sub warn' }, plural(m.toDo.length, 'thing'), ' to do')),
   el('td', {}, measured(m, { mark: true })),
-  el('td', {}, el('div', { class: 'rel' }, dayStrip(m.address, 90, 180)), el('div', { class: 'main', title: since(m.address, 90) }, m.checksTotal > 0 ? uptime(m.uptimePercent) : '–'), el('div', { class: 'sub' }, m.checksTotal > 0 ? `${percent((m.checksPassed / m.checksTotal) * 100)} of ${plural(m.checksTotal, 'check')}` : 'no check yet')),
+  el('td', {}, el('div', { class: 'rel' }, dayStrip(m.address, 90, 180)), el('div', { class: 'main', title: since(m.address, 90) }, m.checksTotal > 0 ? uptime(m.uptimePercent) : '–'), el('div', { class: 'sub' }, m.checksTotal > 0 ? ofChecks(m.checksPassed, m.checksTotal) : 'no check yet')),
   el('td', {}, pips(m.gpus - m.freeGpus, m.gpus, 'leased')),
   el('td', { class: 'n' }, money(m.earned.settled), el('div', { class: 'sub' }, money(sum([m.earned.claimed, m.earned.unclaimed])), ' not paid yet')),
   el('td', { class: 'n' }, money(m.pricePerGpuHour), el('span', { class: 't3 tiny' }, `${nb}/h`)));

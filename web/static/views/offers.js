@@ -2,9 +2,9 @@
 import { el } from '../dom.js';
 import { measured, pips } from '../figures.js';
 import { claim, marks } from '../parts.js';
-import { dollars, line, memory, money, nb, percent, plural, three, uptime } from '../show.js';
+import { dollars, line, memory, money, nb, plural, three, uptime } from '../show.js';
 import { simulated } from '../dom.js';
-import { dayStrip, since } from './byday.js';
+import { dayStrip, ofChecks, since } from './byday.js';
 
 const links = { nvlink: 'NVLink', nvswitch: 'NVSwitch' };
 
@@ -26,7 +26,7 @@ const price = (o) => {
 // reliability has the checks by day, where they are known, in place of their sum.
 function reliability(o) {
   const days = dayStrip(o.address, 30, 148);
-  const checks = o.checksTotal > 0 ? `${percent((o.checksPassed / o.checksTotal) * 100)} of ${plural(o.checksTotal, 'check')}` : 'no check yet';
+  const checks = o.checksTotal > 0 ? ofChecks(o.checksPassed, o.checksTotal) : 'no check yet';
   return el('div', { class: 'rel', title: days && `${checks} in all; ${since(o.address, 30)}` }, days,
     el('div', { class: 'row between base' }, el('span', { class: 'main' }, o.checksTotal > 0 ? uptime(o.uptimePercent) : '–'), el('span', { class: 't3 tiny' }, plural(o.jobsCompleted, 'lease'))),
     !days && el('div', { class: 'sub nowrap' }, checks));

@@ -4,8 +4,11 @@ import { opened } from '../dialog.js';
 import { el, field, icon } from '../dom.js';
 import { problem } from '../show.js';
 
+// gpusText says how many GPUs a lease has, and which.
+export const gpusText = (l) => `${l.gpus} × ${l.model ?? 'GPU'}`;
+
 // calledText is what a lease is called in texts; what runs on it stands for leases of older servers.
-export const calledText = (l) => l.name || `${l.gpus} × ${l.model ?? 'GPU'}`;
+export const calledText = (l) => l.name || gpusText(l);
 
 // called is the same, apart from the direction of the text around it: people write it.
 export const called = (l) => el('bdi', {}, calledText(l));

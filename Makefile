@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint outdated advisories nat hostile-network hostile-container hostile hostile-long bench scale bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl plots recording check-generated lint outdated advisories nat hostile-network hostile-container hostile hostile-long bench scale bench-lease clients api-probe moves honest sizing guest fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -16,10 +16,13 @@ rehearsal: ## play the work of operators under load: handover, upgrades, a pause
 build: ## build all binaries into build/bin
 	@scripts/build.sh
 
-dist: ## build packages and archives for Debian and Ubuntu into build/dist, with checksums and bills of materials
+dist: ## build packages (.deb, .rpm), archives and wheels for Linux, macOS and Windows, and container images into build/dist (GANTRY_SIGN_KEY=FILE signs, GANTRY_DOWNLOAD=URL writes a Homebrew formula)
 	@scripts/dist.sh
 
-dist-check: ## install the packages in a fresh Debian and use them (Linux, root)
+guest: ## build the measured guest's image into build/guest, and the values that a TPM shows of it (guest/image/expected.json)
+	@scripts/toolchain.sh guest && go run ./guest/cmd/guest-image
+
+dist-check: ## install the packages and the wheel in a fresh Debian and use them (Linux, root)
 	@scripts/dist-check.sh
 
 check: ## before a commit: format, vet and test what changed and what depends on it (BASE=commit)
@@ -45,6 +48,12 @@ program-verify: ## build the program again in a place that shares nothing with t
 
 idl: ## build idl/gantry_market.json and the Go bindings
 	@scripts/program.sh idl go
+
+plots: ## draw the pictures of docs/reports from the tables of its pages
+	@go run -C scripts/plots . ../../docs/reports
+
+recording: build ## record the demo anew: docs/images/demo.cast (asciinema) and demo.svg (Linux; root, for all chapters)
+	@go run ./scripts/record -cast docs/images/demo.cast -picture docs/images/demo.svg -title "make demo" -- build/bin/gantry-localnet demo
 
 check-generated: ## rebuild all generated files and fail on any difference
 	@scripts/check-generated.sh
@@ -85,7 +94,7 @@ clients: ## generate the Python and TypeScript clients from the OpenAPI document
 api-probe: ## Schemathesis against a running gantry serve (URL=http://127.0.0.1:8484 TOKEN_FILE=token)
 	@scripts/clients.sh probe $(or $(URL),http://127.0.0.1:8484) $(or $(TOKEN_FILE),token)
 
-scale: ## benchmarks of markets of a million machines: minutes and gigabytes (PART=match or report for one)
+scale: ## benchmarks of markets of a million machines: minutes and gigabytes (PART=match, report or read for one)
 	@scripts/scale.sh
 
 bench-lease: ## leases as containers beside OpenSSH and iperf3; writes docs/reports/leases.md (Linux, root)

@@ -78,11 +78,26 @@ check_go() {
     in_dir internal/testtool/program staticcheck ./...
     go test ./internal/testtool
   fi
+  if changed_in 'scripts/plots/*' 'docs/reports/*'; then
+    step "the pictures of reports"
+    in_dir scripts/plots go vet ./...
+    in_dir scripts/plots staticcheck ./...
+    in_dir scripts/plots go test ./...
+  fi
+  if changed_in 'packaging/compose/*'; then
+    step "the compose file"
+    in_dir packaging/compose go vet ./...
+    in_dir packaging/compose staticcheck ./...
+    in_dir packaging/compose go test ./...
+  fi
   if changed_in 'integrations/kubernetes/*'; then
     step "the node of a Kubernetes cluster"
     in_dir integrations/kubernetes go vet ./...
     in_dir integrations/kubernetes staticcheck ./...
     in_dir integrations/kubernetes go test ./...
+  fi
+  if changed_in 'integrations/ray/*' && have ray-python && have gantry-python; then
+    "$root/scripts/clients.sh" generate ray
   fi
   step "layers, links and paths on pages"
   go test ./internal/layering ./internal/pages
@@ -118,6 +133,7 @@ short_tests() {
 check_program() { # [TEST...]: all tests but the random sequences, or those whose names contain one of the words
   [ $# -gt 0 ] || set -- --skip hostile:: # they take minutes; make test and make hostile run them
   "$root/scripts/toolchain.sh" host
+  "$root/scripts/governance.sh"
   step "program: format and tests"
   cargo "+$RUST_SBF" fmt --check --manifest-path program/Cargo.toml
   cargo "+$RUST_HOST" fmt --check --manifest-path program/tests/Cargo.toml
@@ -127,11 +143,11 @@ check_program() { # [TEST...]: all tests but the random sequences, or those whos
 check_go
 if changed_in 'program/*' 'idl/*'; then
   check_program
-elif changed_in 'docs/protocol/*' 'docs/reports/compute-units.md'; then
-  check_program money_flow powers formulas::the_table bench::the_document # the tests that read these pages
+elif changed_in 'docs/protocol/*' 'docs/reports/compute-units.md' 'docs/reports/governance.md'; then
+  check_program money_flow powers formulas::the_table bench::the_document holders::figures # the tests that read these pages
 fi
-if changed_in 'scripts/*.sh' 'program/sbf/*.sh' && have shellcheck; then
+if changed_in 'scripts/*.sh' 'program/sbf/*.sh' 'program/governance/*.sh' 'packaging/*.sh' && have shellcheck; then
   step "shellcheck"
-  shellcheck -x scripts/*.sh program/sbf/*.sh
+  shellcheck -x scripts/*.sh program/sbf/*.sh program/governance/*.sh packaging/*.sh packaging/scripts/*.sh
 fi
 say "check: everything is clean, in $((SECONDS - began)) s"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Generates the Python and the TypeScript client from the committed OpenAPI document, checks their types and packs them.
 # usage: clients.sh [generate] [check] [pack]          all three without an argument
+#        clients.sh ray                                tests of Ray's node provider, with the generated client
 #        clients.sh probe URL TOKEN_FILE               Schemathesis against a running gantry serve
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -10,11 +11,12 @@ venv=$(clients_venv)
 generate() {
   "$root/scripts/toolchain.sh" clients
   [ -e "$venv/whole" ] || die "the clients need Python 3.11 with venv, node 20 and npm"
-  step "the clients' types, from $document"
+  step "the clients, from $document"
   local core
   core=$(mktemp -d)
   (cd "$core" && PATH="$venv/bin:$PATH" "$venv/bin/openapi-python-client" generate --path "$root/$document" --meta none --output-path core)
   rm -rf clients/python/gantry/core && mv "$core/core" clients/python/gantry/core && rmdir "$core"
+  "$venv/bin/python" clients/python/without_await.py
   npm run --silent generate --prefix clients/typescript
 }
 
@@ -29,6 +31,14 @@ pack() {
   mkdir -p build/clients
   "$venv/bin/python" -m build --no-isolation --wheel --outdir build/clients clients/python >build/logs/clients.log 2>&1 || die "the wheel could not be built, see build/logs/clients.log"
   (cd clients/typescript && npm pack --silent --pack-destination "$root/build/clients")
+}
+
+ray() {
+  "$root/scripts/toolchain.sh" ray
+  have ray-python || die "Ray's node provider is tried with Ray, which could not be installed: see build/logs/ray.log"
+  step "Ray's node provider"
+  # A proxy of the environment is not for Ray on this machine.
+  env no_proxy='*' PYTHONPATH=clients/python:integrations/ray ray-python -m unittest discover -s integrations/ray/tests
 }
 
 # Streams are left out: Schemathesis reads no server-sent events. It asks for the oldest lease that there is, and stops it. What is not a failure is in clients/schemathesis.toml.
@@ -55,7 +65,7 @@ fi
 [ $# -gt 0 ] || set -- generate check pack
 for part in "$@"; do
   case $part in
-    generate | check | pack) "$part" ;;
-    *) die "unknown part $part: want generate, check, pack or probe" ;;
+    generate | check | pack | ray) "$part" ;;
+    *) die "unknown part $part: want generate, check, pack, ray or probe" ;;
   esac
 done

@@ -116,6 +116,20 @@ test_held() {
   in_dir "$crate" "${cargo[@]}" -- "$@"
 }
 
+# debian PACKAGE...: installs packages as root, or says which command does.
+debian() {
+  local command="apt-get install -y --no-install-recommends $*"
+  if [ "$(id -u)" = 0 ] && have apt-get; then
+    say "installing $*"
+    { apt-get update && DEBIAN_FRONTEND=noninteractive $command; } >"$root/build/logs/apt.log" 2>&1 ||
+      die "'$command' failed, see build/logs/apt.log"
+  elif have apt-get; then
+    die "missing packages; install them with: sudo apt-get update && sudo $command"
+  else
+    die "missing tools; on Debian they come with the packages: $*"
+  fi
+}
+
 # put_bin FILE NAME: copies an executable to build/bin. It is put in place by a rename: a copy onto a running one fails.
 put_bin() {
   cp "$1" "$root/build/bin/.$2.new" && mv -f "$root/build/bin/.$2.new" "$root/build/bin/$2"

@@ -2,21 +2,26 @@
 # Installs the packages of build/dist in a fresh Debian without a compiler, and uses them there as an owner of a machine would: doctor,
 # setup, run until keepers have checked it, a job of a customer, an upgrade while the job runs. Then a keeper of the market moves into
 # it, with its key at a signer, and a gateway; both are upgraded, brought back, and tried with a build whose stores have another
-# layout. The market is a local network of this checkout; GPUs are simulated. The services do not run under systemd here: their
-# units are verified, and the commands are run as the units run them. Linux, root.
+# layout. Meanwhile a customer without root installs the command by the install script, from a server on this machine, and rents; then
+# the wheel, whose module asks a server that its command runs. Last, the packages of RPM take the place of Debian's. The market is a local network of this checkout; GPUs are simulated. The services do
+# not run under systemd here: their units are verified, and the commands are run as the units run them. Linux, root.
 source "$(dirname "$0")/common.sh"
 cd "$root"
 [ "$(id -u)" = 0 ] || die "a root file system is made: run it as root"
-ls build/dist/*.deb >/dev/null 2>&1 || "$root/scripts/dist.sh"
-have curl && have openssl || die "curl and openssl are missing: apt-get install curl openssl"
-have debootstrap || { apt-get update && apt-get install -y --no-install-recommends debootstrap; } >build/logs/apt.log 2>&1 ||
-  die "debootstrap is missing: apt-get install debootstrap"
+# Releases are signed with the release key. This check uses a key of its own.
+[ ! -f build/dist/SHA256SUMS.minisig ] || die "build/dist is signed: run make dist without GANTRY_SIGN_KEY for this check"
+ls build/dist/*.deb build/dist/*.whl >/dev/null 2>&1 || GANTRY_PLATFORMS=linux/$(go env GOARCH) "$root/scripts/dist.sh"
+missing=()
+for program in curl openssl rpm debootstrap; do have "$program" || missing+=("$program"); done
+have busybox || missing+=(busybox-static)
+[ ${#missing[@]} = 0 ] || debian "${missing[@]}"
 "$root/scripts/build.sh" surfnet go
+"$root/scripts/toolchain.sh" dist clients
 
 begin=$SECONDS
 work=$(mktemp -d /var/tmp/gantry-dist-XXXXXX)
 fresh=$work/root
-network=
+network= server=
 # running PROGRAM: the processes of the fresh system, or those of one of its programs.
 running() {
   local process
@@ -29,6 +34,7 @@ running() {
 finish() {
   local status=$? pid
   for pid in $(running); do kill -KILL "$pid" 2>/dev/null || true; done
+  [ -z "$server" ] || kill "$server" 2>/dev/null || true
   [ -z "$network" ] || { kill -INT "$network" && wait "$network"; } 2>/dev/null || true
   [ "$status" = 0 ] || tail -n 20 "$work"/*.log >&2
   umount "$fresh/proc" 2>/dev/null || true
@@ -49,16 +55,30 @@ until_seen() {
   say "seen: $1"
 }
 
+# ended PROGRAM...: ends a program of the fresh system as a restart of its service does, and waits.
+ended() {
+  local pid left=60
+  for pid in $(running "$@"); do
+    kill -TERM "$pid"
+    while [ -d "/proc/$pid" ]; do ((left--)) || die "$* does not end"; sleep 0.5; done
+  done
+}
+
+step "checksums"
+for file in build/dist/*; do
+  case $file in */SHA256SUMS | */gantry.rb) ;; *) grep -q "  ${file##*/}$" build/dist/SHA256SUMS || die "SHA256SUMS does not name $file" ;; esac
+done
+(cd build/dist && sha256sum --check --quiet SHA256SUMS) >&2
 step "a fresh Debian"
 debootstrap --variant=minbase bookworm "$fresh" >"$work/debootstrap.log"
 mount -t proc proc "$fresh/proc"
 mkdir "$fresh/packages" && cp build/dist/*.deb "$fresh/packages/"
-inside 'DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; apt-get -qq update; apt-get install -y --no-install-recommends /packages/*.deb' >"$work/install.log" 2>&1
+inside 'DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; apt-get -qq update; apt-get install -y --no-install-recommends minisign python3-venv wget /packages/*.deb' >"$work/install.log" 2>&1
 ! inside 'command -v gcc cc go' || die "there is a compiler"
-inside 'systemd-analyze verify /lib/systemd/system/gantry-*.service'
+inside 'systemd-analyze verify /usr/lib/systemd/system/gantry-*.service'
 for name in keeper signer gateway; do
   # Exposure of 0 to 10, times ten. The agent runs containers as root, and is not judged by it.
-  inside "systemd-analyze security --no-pager --offline=true --threshold=20 /lib/systemd/system/gantry-$name.service" >"$work/security.log"
+  inside "systemd-analyze security --no-pager --offline=true --threshold=20 /usr/lib/systemd/system/gantry-$name.service" >"$work/security.log"
 done
 inside 'for p in gantry gantry-agent gantry-keeper gantry-gateway; do $p --version; done' >&2
 
@@ -68,6 +88,31 @@ network=$!
 until_seen "the market is up" "grep -q '^ready after' '$work/network.log'"
 rpc=$(sed -n 's/^rpc *//p' "$work/network.log") ws=$(sed -n 's/^ws *//p' "$work/network.log")
 cp "$work/market/keys/provider-1.json" "$work/market/keys/customer-1.json" "$fresh/root/"
+
+step "a customer installs the command from a server"
+release=$work/release
+mkdir "$release" && cp build/dist/gantry-[0-9]*.tar.gz build/dist/install.sh build/dist/SHA256SUMS "$release/"
+minisign -G -W -p "$fresh/packages/release.pub" -s "$work/release.key" >"$work/minisign.log"
+minisign -S -s "$work/release.key" -m "$release/SHA256SUMS" >>"$work/minisign.log"
+release_port=$((35000 + RANDOM % 1000))
+busybox httpd -f -p "127.0.0.1:$release_port" -h "$release" &
+server=$!
+until_seen "the release is served" "curl -sf http://127.0.0.1:$release_port/SHA256SUMS"
+inside 'useradd --create-home --user-group customer; chmod 644 /packages/release.pub'
+install -m 0600 -o "$(inside 'id -u customer')" "$work/market/keys/customer-2.json" "$fresh/home/customer/wallet.json"
+# as_customer COMMAND: as a person on this system, who is not root.
+as_customer() { chroot "$fresh" setpriv --reuid=customer --regid=customer --clear-groups env -i HOME=/home/customer PATH=/usr/bin:/bin sh -ec "cd; $1"; }
+fetched="wget -qO- http://127.0.0.1:$release_port/install.sh | sh -s -- --from http://127.0.0.1:$release_port"
+as_customer "$fetched --key /packages/release.pub" >"$work/script.log" 2>&1 || die "the script did not install gantry: $(cat "$work/script.log")"
+grep -q 'The signature of SHA256SUMS is good' "$work/script.log" || die "the script did not verify the signature: $(cat "$work/script.log")"
+[ "$(as_customer '.local/bin/gantry --version')" = "$(inside 'gantry --version')" ] || die "the script installed another version than the package"
+printf 'x' >>"$(ls "$release"/gantry-*-linux-"$(go env GOARCH)".tar.gz)"
+! as_customer "$fetched --prefix /home/customer/changed" >"$work/script-changed.log" 2>&1 && [ ! -e "$fresh/home/customer/changed" ] ||
+  die "the script installed a file with another checksum"
+kill "$server" && server=
+rent=".local/bin/gantry --url $rpc --ws $ws --keypair wallet.json"
+as_customer "$rent credits add 5 --yes >/dev/null; $rent deploy --gpu any --max-price 3.00 --duration 10m --allow-simulated --run-to-completion --yes -- echo rented" >"$work/rent.log" 2>&1 &
+rented=$!
 
 step "a machine joins it"
 settings="--url $rpc --ws $ws --inventory simulated:A100:1"
@@ -94,6 +139,22 @@ run() {
 run
 until_seen "keepers have checked it, and reported" "inside 'gantry-agent status' | grep -E '[1-9][0-9]* of [0-9]+ passed'"
 say "from nothing to a machine that keepers have checked: $((SECONDS - begin)) s"
+wait "$rented" && grep -q '^rented$' "$work/rent.log" || die "the customer did not rent with the installed command: $(cat "$work/rent.log")"
+say "seen: a job that was rented with the command of the install script"
+
+step "a customer installs the wheel"
+# What the module needs lies beside the wheel: this check uses no index.
+mkdir "$fresh/packages/wheels" && cp "$(clients_venv)"/wheels/*.whl build/dist/gantry_market-*-manylinux_2_17_"$(uname -m)".*.whl "$fresh/packages/wheels/"
+as_customer 'python3 -m venv wheel && wheel/bin/pip install --quiet --no-index --find-links /packages/wheels gantry-market' >"$work/wheel.log" 2>&1 || die "pip does not install the wheel: $(cat "$work/wheel.log")"
+[ "$(as_customer 'wheel/bin/gantry --version')" = "$(inside 'gantry --version')" ] || die "the wheel has another version than the package"
+serve_port=$((36000 + RANDOM % 1000))
+as_customer "exec wheel/bin/gantry --url $rpc --ws $ws serve --public --listen 127.0.0.1:$serve_port" >"$work/wheel-serve.log" 2>&1 &
+until_seen "the wheel's command serves" "curl -sf http://127.0.0.1:$serve_port/v1/offers"
+as_customer "wheel/bin/python -c 'import gantry
+with gantry.Client(\"http://127.0.0.1:$serve_port\", \"none\") as client:
+    print(client.offers(\"simulated\", limit=1).fit, \"machines\")'" >"$work/wheel-client.log" 2>&1 && grep -q '^[1-9][0-9]* machines$' "$work/wheel-client.log" ||
+  die "the wheel's module finds no machine: $(cat "$work/wheel-client.log")"
+ended wheel/bin/gantry --url "$rpc" --ws "$ws" serve --public --listen "127.0.0.1:$serve_port"
 
 # next PACKAGE PROGRAM...: a package of the next version, which differs in every program by a byte after its end.
 next() {
@@ -152,14 +213,6 @@ serve() {
   shift
   chroot "$fresh" setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs --bounding-set=-all \
     env "GANTRY_RPC_URL=$rpc" "GANTRY_WS_URL=$ws" "${settings[@]}" "$@" >>"$work/$log.log" 2>&1
-}
-# ended PROGRAM...: ends a program of the fresh system as a restart of its service does, and waits.
-ended() {
-  local pid left=60
-  for pid in $(running "$@"); do
-    kill -TERM "$pid"
-    while [ -d "/proc/$pid" ]; do ((left--)) || die "$* does not end"; sleep 0.5; done
-  done
 }
 signer_port=$((20000 + RANDOM % 10000)) figures=$((31000 + RANDOM % 1000))
 # The third keeper of the market moves here with all that it has, its key and its store to a signer.
@@ -247,4 +300,20 @@ inside 'dpkg -i /packages/first/*.deb' >>"$work/upgrade-keeper.log" 2>&1
 grep -q 'it has 99, this version reads' "$work/back.log" || die "a signer does not say that a later build wrote its store: $(cat "$work/back.log")"
 votes "the keeper, with the store that was refused,"
 gates "the gateway, with the payments that were refused,"
+step "the packages of RPM"
+stop_services
+ended gantry-agent run --no-lease-network
+inside 'apt-get -qq purge -y gantry gantry-agent gantry-keeper gantry-gateway' >"$work/rpm.log" 2>&1
+! inside 'command -v gantry gantry-agent gantry-keeper gantry-gateway' || die "the packages of Debian leave programs behind"
+rm -rf "$fresh/var/lib/gantry-agent"
+for name in gantry gantry-agent gantry-keeper gantry-gateway; do
+  file=$(ls build/dist/"$name"-[0-9]*.rpm)
+  rpm -qpl "$file" >"$work/$name.files"
+  grep -q "^/usr/share/doc/$name/THIRD-PARTY-LICENSES.txt$" "$work/$name.files" || die "$file has no licences"
+  rpm --root "$fresh" --nodeps -i "$file" >>"$work/rpm.log" 2>&1 || die "$file cannot be installed: $(tail -n 3 "$work/rpm.log")"
+  inside "$name --version"
+done >&2
+inside 'systemd-analyze verify /usr/lib/systemd/system/gantry-*.service; [ -d /var/lib/gantry-agent ]; id -u gantry-keeper gantry-gateway' >>"$work/rpm.log"
+rpm --root "$fresh" -e gantry gantry-agent gantry-keeper gantry-gateway >>"$work/rpm.log" 2>&1
+! inside 'command -v gantry gantry-agent gantry-keeper gantry-gateway' || die "the packages of RPM leave programs behind"
 say "packages work: $((SECONDS - begin)) s in all"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|kubernetes|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|slurm|kubernetes|images|guest|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters kubernetes verify agave fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters slurm kubernetes images guest verify agave fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -48,21 +48,30 @@ for part in "$@"; do
       GANTRY_TEST_ALL=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./inference &&
       GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 30m -run RealModel ./localnet/scenario
     ;;
-  # Ray and PyTorch over the machines of an order, one of which fails.
+  # Ray and PyTorch over the machines of an order, one of which fails; Ray's own launcher.
   clusters)
-    "$root/scripts/toolchain.sh" sandbox ssh ray torch && "$root/scripts/build.sh" surfnet go &&
-      GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 40m -run 'OverSeveralMachines$' -v ./localnet/scenario
+    "$root/scripts/toolchain.sh" sandbox ssh ray torch clients && "$root/scripts/build.sh" surfnet go && "$root/scripts/clients.sh" generate ray &&
+      GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 40m -run 'OverSeveralMachines$|TestRayUp$' -v ./localnet/scenario
+    ;;
+  # Jobs of a real slurmctld, on nodes that it rents.
+  slurm)
+    "$root/scripts/toolchain.sh" sandbox ssh slurm && "$root/scripts/build.sh" surfnet go &&
+      GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 20m -run 'TestSlurmRentsNodes$' -v ./localnet/scenario
     ;;
   # Pods of a real control plane of Kubernetes. Building that takes half an hour on two cores, once.
   kubernetes)
     "$root/scripts/toolchain.sh" sandbox ssh kubernetes && "$root/scripts/build.sh" surfnet go kubernetes &&
       go test -tags e2e -count=1 -timeout 40m -run 'TestPodsRunAsLeases' -v ./localnet/scenario
     ;;
+  # Container images that are built and run.
+  images) "$root/scripts/toolchain.sh" sandbox && "$root/scripts/build.sh" surfnet go && go test -tags e2e -count=1 -timeout 30m -v ./packaging/images ;;
+  # The measured guest's image, built twice from empty caches, and booted with a TPM.
+  guest) "$root/scripts/toolchain.sh" guest && GANTRY_TEST_ALL=1 go test -count=1 -timeout 2h -v ./guest/... ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, kubernetes, verify, agave and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, slurm, kubernetes, images, guest, verify, agave and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

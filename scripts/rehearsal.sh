@@ -41,7 +41,7 @@ next_binary() {
   changed "$dir" "$patches/client.patch" sdk/market/decode.go
   printf '{"Replace": {"%s": "%s"}}\n' "$root/sdk/market/decode.go" "$root/$dir/sdk/market/decode.go" >build/rehearsal/overlay.json
   mkdir -p "$into"
-  go build -overlay build/rehearsal/overlay.json -ldflags '-X github.com/gantry-market/gantry/internal/version.Build=next' -o "$into/" "$@"
+  go build -overlay build/rehearsal/overlay.json -ldflags '-X github.com/gantry-market/gantry/internal/version.release=next' -o "$into/" "$@"
 }
 
 cd "$root"

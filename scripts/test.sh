@@ -27,6 +27,7 @@ test_rust() {
 
 test_program() {
   step "Rust tests: program"
+  "$root/scripts/governance.sh"
   cached_test "$(program_tests_target)" "program/src program/tests" program/tests ""
   GANTRY_HOSTILE_BINARY=$(program_tests_target)/debug/hostile "$root/scripts/hostile.sh" sample
 }
@@ -56,11 +57,20 @@ test_go() {
   # Without debugging information, which takes linkers time; what `go vet` finds is for lint.sh.
   # agent/runtime starts a hundred containers, which takes ten minutes with the race detector on two busy cores.
   RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" "${race[@]}" -timeout 30m -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
+  step "Go tests: the pictures of reports, a module of their own"
+  in_dir scripts/plots go test -vet=off ./...
+  step "Go tests: the compose file, with a module of its own"
+  in_dir packaging/compose go test -vet=off ./...
   step "Go tests: the node of a Kubernetes cluster, a module of its own"
   # Kubernetes' packages with the race detector take minutes to compile: only make test-all has it.
   local detector=()
   [ -z "$all" ] || detector=(-race)
   in_dir integrations/kubernetes go test "${detector[@]}" -timeout 20m -vet=off -ldflags=-w ./...
+  if have ray-python && have gantry-python; then
+    "$root/scripts/clients.sh" generate ray
+  else
+    skipped+=("SKIPPED Ray's node provider: it is tried after scripts/toolchain.sh clients ray")
+  fi
 }
 
 # Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [torch] [kubernetes] [docs] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [torch] [slurm] [kubernetes] [guest] [ansible] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   prose  Vale, which reads the English of pages
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
 #   registry  a registry server, which tests of private images start; without it they are skipped
 #   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
-#   dist  nfpm, which makes packages
+#   dist  nfpm, which makes packages, minisign, which signs their checksums, and zip
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock clients of OpenAI and Anthropic for Python, and LiteLLM, with which /openai/v1 and /anthropic/v1 are tried; without them those tests are skipped
-#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, torch  PyTorch of Debian for the same. Not in all; without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, torch  PyTorch and slurm  Slurm of Debian for the same. Not in all; without them those tests are skipped
 #   kubernetes  etcd, the API server, the scheduler and the controller manager, built from their Go modules for a test. Not in all
+#   guest  the packages of Debian of which the measured guest's image is made, and QEMU with a software TPM, in which tests boot it. Not in all; without them those tests are skipped
+#   ansible  Ansible, with which the role for machines is tried; without it those tests are skipped. Not in all
 #   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -20,20 +22,6 @@ source "$(dirname "$0")/common.sh"
 
 # has PATTERN TEXT: whether a line of the text matches. Not a pipe: grep -q closes it early, which pipefail punishes.
 has() { grep -q -- "$1" <<<"$2"; }
-
-# debian PACKAGE...: installs packages as root, or says which command does.
-debian() {
-  local command="apt-get install -y --no-install-recommends $*"
-  if [ "$(id -u)" = 0 ] && have apt-get; then
-    say "installing $*"
-    { apt-get update && DEBIAN_FRONTEND=noninteractive $command; } >"$root/build/logs/apt.log" 2>&1 ||
-      die "'$command' failed, see build/logs/apt.log"
-  elif have apt-get; then
-    die "missing packages; install them with: sudo apt-get update && sudo $command"
-  else
-    die "missing tools; on Debian they come with the packages: $*"
-  fi
-}
 
 need_go() {
   have go || die "Go $GO_MIN or newer is needed: https://go.dev/dl/"
@@ -207,6 +195,10 @@ need_dist() {
   [ "$(cat "$tools/nfpm.version" 2>/dev/null)" = "$NFPM" ] && [ -x "$tools/nfpm" ] || {
     GOBIN=$tools go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@$NFPM" && printf '%s\n' "$NFPM" >"$tools/nfpm.version"
   }
+  [ "$(cat "$tools/minisign.version" 2>/dev/null)" = "$MINISIGN" ] && [ -x "$tools/minisign" ] || {
+    GOBIN=$tools go install "aead.dev/minisign/cmd/minisign@$MINISIGN" && printf '%s\n' "$MINISIGN" >"$tools/minisign.version"
+  }
+  have zip || debian zip
 }
 
 # Where there is no browser, Chromium comes from a package of npm. It and what drives it are pinned by the lockfile.
@@ -251,24 +243,41 @@ fetch_mermaid() {
 }
 
 need_jupyter() { python_tool jupyter "JupyterLab"; }
-# PyTorch is Debian's, unpacked with all that it needs and not installed: what PyPI has for Linux takes gigabytes of CUDA.
-need_torch() {
-  [ -e "$cache/torch/whole" ] || { say "fetching PyTorch" && unpack_torch; } || {
-    rm -f "$tools/torch-root"
-    say "no PyTorch: the test with it will be skipped (it needs apt-get and dpkg of Debian 12 or newer; see build/logs/torch.log)"
-    return
-  }
-  printf '#!/bin/sh\necho "%s"\n' "$cache/torch/root" >"$tools/torch-root" && chmod +x "$tools/torch-root"
+# PyTorch is Debian's: what PyPI has for Linux takes gigabytes of CUDA.
+need_torch() { debian_root torch PyTorch python3-torch python3-minimal; }
+
+# Slurm: the nodes' part goes into an image, the controller's part runs on this machine.
+need_slurm() {
+  debian_root slurm "Slurm's nodes" slurmd slurm-client munge dash coreutils tar grep sed gawk libc-bin
+  local missing=()
+  have slurmctld || missing+=(slurmctld)
+  have sbatch || missing+=(slurm-client)
+  have munged || missing+=(munge)
+  have jq || missing+=(jq)
+  [ ${#missing[@]} = 0 ] || debian "${missing[@]}"
 }
 
-unpack_torch() {
+# debian_root PART WHAT PACKAGE...: packages of Debian with all that they need, unpacked and not installed. The command PART-root says where.
+debian_root() {
+  local part=$1 what=$2
+  shift 2
+  [ -e "$cache/$part/whole" ] || { say "fetching $what" && unpack "$part" "$@"; } || {
+    rm -f "$tools/$part-root"
+    say "no $what: the test with it will be skipped (it needs apt-get and dpkg of Debian 12 or newer; see build/logs/$part.log)"
+    return
+  }
+  printf '#!/bin/sh\necho "%s"\n' "$cache/$part/root" >"$tools/$part-root" && chmod +x "$tools/$part-root"
+}
+
+unpack() {
   have apt-get && have dpkg || return 1
-  local dir=$cache/torch package
+  local part=$1 dir=$cache/$1 package
+  shift
   rm -rf "$dir" && mkdir -p "$dir/packages" "$dir/root" "$root/build/logs" && : >"$dir/none" || return 1
   (
-    cd "$dir/packages" && mapfile -t packages < <(apt-get install -s -o Dir::State::status="$dir/none" --no-install-recommends python3-torch python3-minimal | awk '/^Inst/ {print $2}') &&
+    cd "$dir/packages" && mapfile -t packages < <(apt-get install -s -o Dir::State::status="$dir/none" --no-install-recommends "$@" | awk '/^Inst/ {print $2}') &&
       [ ${#packages[@]} -gt 0 ] && apt-get download "${packages[@]}"
-  ) >"$root/build/logs/torch.log" 2>&1 || return 1
+  ) >"$root/build/logs/$part.log" 2>&1 || return 1
   for package in "$dir"/packages/*.deb; do dpkg -x "$package" "$dir/root" || return 1; done
   rm -rf "$dir/packages" "$dir"/root/usr/share/{doc,man,locale,fonts,icons,gdal,proj,zoneinfo} && touch "$dir/whole"
 }
@@ -286,17 +295,43 @@ need_kubernetes() {
   }
 }
 
+# What the measured guest's image is made of is pinned, and kept as it came. QEMU and the TPM are those of this system.
+need_guest() {
+  need_go
+  need_tpm
+  if ! have qemu-system-x86_64 && ! { [ "$(id -u)" = 0 ] && have apt-get && (debian qemu-system-x86); }; then
+    say "no QEMU: the guest's image will not be booted (on Debian: sudo apt-get install -y --no-install-recommends qemu-system-x86)"
+  fi
+  guest_packages || say "the packages of guest/image/inputs.txt could not be fetched (they need apt of Debian or Ubuntu; see build/logs/guest.log): the guest's image cannot be built"
+}
+
+guest_packages() {
+  local into=$cache/guest/packages name sum path site file
+  mkdir -p "$into" && : >"$root/build/logs/guest.log" || return 1
+  while read -r name _ sum path; do
+    file=$into/${path##*/}
+    [ -f "$file" ] && [ "$(sha256sum <"$file")" = "$sum  -" ] && continue
+    say "fetching $name"
+    # The archive that apt is set up for, where that is Debian's: its mirrors have the same files.
+    # shellcheck disable=SC2016 # apt fills it in
+    site=$(apt-get indextargets --format '$(SITE)' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -1)
+    /usr/lib/apt/apt-helper download-file "${site:-http://deb.debian.org/debian}/$path" "$file.part" "SHA256:$sum" >>"$root/build/logs/guest.log" 2>&1 &&
+      mv "$file.part" "$file" || return 1
+  done < <(grep -v "^#" "$root/guest/image/inputs.txt")
+}
+
+need_ansible() { python_tool ansible "Ansible"; }
 need_ray() { python_tool ray "Ray"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
 python_tool() {
-  local packages=$root/scripts/python/$1.txt dir
-  dir=$cache/python/$1-$(key "$packages")
+  local list=$root/scripts/python/$1.txt dir
+  dir=$cache/python/$1-$(key "$list")
   if [ ! -e "$dir/whole" ]; then
     say "installing $2"
     rm -rf "$cache/python/$1"-*
   fi
-  python_venv "$dir" "$packages" "$1-python" "$root/build/logs/$1.log" || {
+  python_venv "$dir" "$list" "$1-python" "$root/build/logs/$1.log" || {
     say "no $2: the tests with it will be skipped (they need Python 3.11 or newer; on Debian: sudo apt-get install -y --no-install-recommends python3-venv; see build/logs/$1.log)"
     rm -f "$tools/$1-python"
   }
@@ -305,10 +340,23 @@ python_tool() {
 # python_venv FOLDER PACKAGES COMMAND LOG: a virtual environment with the pinned packages of a file, unless it is there, and a command that
 # is its Python.
 python_venv() {
-  [ -e "$1/whole" ] || {
-    rm -rf "$1" && python3 -m venv "$1" && "$1/bin/pip" install --disable-pip-version-check --quiet --no-deps --requirement "$2" && touch "$1/whole"
-  } >"$4" 2>&1 || return
+  hold "$1.lock" make_venv "$1" "$2" >"$4" 2>&1 || return
   printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$1" >"$tools/$3" && chmod +x "$tools/$3"
+}
+
+make_venv() {
+  [ -e "$1/whole" ] ||
+    { rm -rf "$1" && python3 -m venv "$1" && "$1/bin/pip" install --disable-pip-version-check --quiet --no-deps --requirement "$2" && touch "$1/whole"; }
+}
+
+# client_wheels VENV: what the wheel of the Python client needs. A test installs it without an index.
+client_wheels() {
+  local needs
+  needs=$("$1/bin/python" -c 'import sys, tomllib; print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"], sep="\n")' "$root/clients/python/pyproject.toml") || return
+  [ "$(cat "$1/wheels/needs.txt" 2>/dev/null)" != "$needs" ] || return 0
+  rm -rf "$1/wheels" && mkdir "$1/wheels" && printf '%s\n' "$needs" >"$1/needs.txt" &&
+    "$1/bin/pip" download --disable-pip-version-check --quiet --dest "$1/wheels" --constraint "$root/clients/python/requirements.txt" --requirement "$1/needs.txt" &&
+    mv "$1/needs.txt" "$1/wheels/"
 }
 
 # The clients are generated and tried with pinned packages, in a virtual environment of the cache.
@@ -322,6 +370,11 @@ need_clients() {
   [ -e "$venv/whole" ] || say "installing what generates and tries the clients"
   python_venv "$venv" "$root/clients/python/requirements.txt" gantry-python "$root/build/logs/clients-pip.log" ||
     { say "the packages of clients/python/requirements.txt could not be installed, see build/logs/clients-pip.log: the clients will not be tried" && return; }
+  hold "$venv.lock" client_wheels "$venv" >"$root/build/logs/clients-wheels.log" 2>&1 || {
+    say "what the Python client needs could not be fetched, see build/logs/clients-wheels.log: the clients will not be tried"
+    rm -f "$tools/gantry-python"
+    return
+  }
   [ -d "$root/clients/typescript/node_modules/openapi-fetch" ] ||
     npm ci --prefix "$root/clients/typescript" --ignore-scripts --no-audit --no-fund
   [ -d "$root/client/solanapay/testdata/client/node_modules/@solana/pay" ] ||
@@ -331,8 +384,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | torch | kubernetes | docs) "need_$part" ;;
+    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | torch | slurm | kubernetes | guest | ansible | docs) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_prose && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, torch, kubernetes, docs or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, torch, slurm, kubernetes, guest, ansible, docs or all" ;;
   esac
 done

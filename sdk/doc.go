@@ -13,6 +13,7 @@
 // The chain:
 //   - [github.com/gantry-market/gantry/sdk/chain]: RPC with failover, subscriptions, keypair files, the solana settings.
 //   - [github.com/gantry-market/gantry/sdk/txm]: transactions that are stored before they are sent and take effect once.
+//   - [github.com/gantry-market/gantry/sdk/txform]: the bytes of transactions, in the legacy form and in version 1.
 //   - [github.com/gantry-market/gantry/sdk/txerr]: the refusal of a transaction by a program.
 //   - [github.com/gantry-market/gantry/sdk/watch]: the accounts of a program, as they change.
 //

@@ -4,6 +4,9 @@
 // The agent asks itself through a keeper: the keeper asks every process that is connected to it with the key. A process
 // answers with a random id of its own, signed with the key over the nonce of the agent that asks. So a keeper cannot
 // invent another process, and what a process has signed that has ended answers no nonce that was drawn since.
+//
+// A process that is asked with a nonce that it has not drawn asks too: another process has just begun, and of two that
+// begin together the one that serves already may be the one that has to stop.
 package alone
 
 import (
@@ -12,6 +15,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +51,11 @@ type Process struct {
 	// soon is how often the agent asks until a keeper has answered, and again how often after that.
 	soon, again time.Duration
 	answered    atomic.Bool
+	// others has an item when somebody else has asked.
+	others chan struct{}
+
+	mu    sync.Mutex
+	drawn [][32]byte // the nonces of the last questions
 }
 
 // New draws the process's id.
@@ -53,18 +63,43 @@ func New(o Options) (*Process, error) {
 	if o.Signer == nil || o.Domain.IsZero() || o.Keepers == nil || o.Ask == nil {
 		return nil, errors.New("alone: signer, domain, Keepers and Ask are required")
 	}
-	p := &Process{o: o, since: time.Now(), soon: askSoon, again: askAgain}
+	p := &Process{o: o, since: time.Now(), soon: askSoon, again: askAgain, others: make(chan struct{}, 1)}
 	_, err := rand.Read(p.id[:])
 	return p, err
 }
 
 func (p *Process) up() uint64 { return uint64(time.Since(p.since).Milliseconds()) }
 
-// Answer says which process this is.
+// Answer says which process this is. It has Run ask, where this process has not asked itself.
 func (p *Process) Answer(_ context.Context, _ solana.PublicKey, req messages.BootRequest) (messages.BootAnswer, error) {
+	if !p.asks(req.Nonce) {
+		select {
+		case p.others <- struct{}{}:
+		default: // Run knows
+		}
+	}
 	b := records.Boot{Domain: p.o.Domain, Nonce: req.Nonce, ID: p.id, UpMillis: p.up()}
 	sig, err := b.Sign(p.o.Signer)
 	return messages.BootAnswer{Version: messages.Version, Boot: b.ID, UpMillis: b.UpMillis, Signature: sig}, err
+}
+
+// asks reports whether a nonce is of one of this process's last questions.
+func (p *Process) asks(nonce [32]byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.drawn, nonce)
+}
+
+// draw makes a nonce. It remembers as many as two rounds of questions have.
+func (p *Process) draw() (nonce [32]byte, err error) {
+	if _, err = rand.Read(nonce[:]); err != nil {
+		return nonce, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drawn = append(p.drawn, nonce)
+	p.drawn = p.drawn[max(0, len(p.drawn)-2*askKeepers):]
+	return nonce, nil
 }
 
 const (
@@ -75,8 +110,8 @@ const (
 	// connectWithin is how long the agent waits for keepers before it serves.
 	connectWithin = 5 * time.Second
 	connectPoll   = 100 * time.Millisecond
-	// askAgain is how often the agent asks while it serves, and askSoon how often as long as no keeper has answered: it serves
-	// then without knowing, since a keeper may be away or the computer busy.
+	// askAgain is how often the agent asks while it serves. askSoon is how often it asks as long as no keeper has answered: it
+	// serves then without knowing, since a keeper may be away or the computer busy. It asks as often where others ask.
 	askAgain = 5 * time.Minute
 	askSoon  = 5 * time.Second
 	// together is the difference of two processes' ages that does not say which is older; their ids do.
@@ -97,12 +132,13 @@ func (p *Process) Before(ctx context.Context, expected bool) error {
 // Run asks again and again until ctx ends or another process has run for longer. Error: ErrAnother.
 func (p *Process) Run(ctx context.Context) error {
 	for {
-		pause := p.again
-		if !p.answered.Load() {
-			pause = p.soon
-		}
-		if err := wait.For(ctx, pause); err != nil {
+		if err := wait.For(ctx, p.soon); err != nil {
 			return err
+		}
+		if p.answered.Load() {
+			if err := p.pause(ctx); err != nil {
+				return err
+			}
 		}
 		if err := p.Check(ctx); err != nil {
 			return err
@@ -110,16 +146,29 @@ func (p *Process) Run(ctx context.Context) error {
 	}
 }
 
+// pause is the rest of the time until the agent asks again, or until somebody else asks. Error: ctx's.
+func (p *Process) pause(ctx context.Context) error {
+	again := time.NewTimer(p.again - p.soon)
+	defer again.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-again.C:
+	case <-p.others:
+	}
+	return nil
+}
+
 // Check asks keepers once. What they do not say, and what the key has not signed, counts for nothing. Error: ErrAnother,
 // the context's.
 func (p *Process) Check(ctx context.Context) error {
 	keepers := p.o.Keepers()
 	for _, k := range keepers[:min(askKeepers, len(keepers))] {
-		var req messages.BootsRequest
-		req.Version = messages.Version
-		if _, err := rand.Read(req.Nonce[:]); err != nil {
+		nonce, err := p.draw()
+		if err != nil {
 			return err
 		}
+		req := messages.BootsRequest{Version: messages.Version, Nonce: nonce}
 		actx, cancel := context.WithTimeout(ctx, askWithin)
 		answer, err := p.o.Ask(actx, k, req)
 		cancel()

@@ -156,3 +156,39 @@ func TestACopyThatNobodyAnsweredAsksAgainSoon(t *testing.T) {
 	require.ErrorIs(t, cloned.Run(t.Context()), ErrAnother)
 	require.Equal(t, 3, asked)
 }
+
+// Two begin within two seconds. The first finds itself alone, and serves; the second has the greater id. The first stops as
+// soon as the second has asked, and not only when it would ask again.
+func TestTheOneThatServesStopsWhenAnotherAsks(t *testing.T) {
+	k, key := &keeper{}, newKey(t)
+	first := k.process(t, key, 0)
+	first.soon, first.again = time.Millisecond, time.Hour
+	require.NoError(t, first.Before(t.Context(), true), "it is alone")
+	require.Empty(t, first.others, "its own question tells it of nobody")
+	second := k.process(t, key, 0)
+	first.id, second.id = records.BootID{1}, records.BootID{2}
+	require.NoError(t, second.Before(t.Context(), true))
+	require.ErrorIs(t, first.Run(t.Context()), ErrAnother)
+}
+
+// Questions of a keeper's own make an agent ask, and do not stop it.
+func TestAKeeperThatAsksStopsNobody(t *testing.T) {
+	k, key := &keeper{}, newKey(t)
+	p := k.process(t, key, 0)
+	p.soon, p.again = time.Millisecond, time.Hour
+	require.NoError(t, p.Before(t.Context(), true))
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	k.lie = func(_ messages.BootsRequest, honest messages.BootsAnswer) (messages.BootsAnswer, error) {
+		if asked++; asked == 3 {
+			cancel()
+			return honest, nil
+		}
+		_, err := p.Answer(ctx, solana.PublicKey{9}, messages.BootRequest{Nonce: [32]byte{7}})
+		return honest, err
+	}
+	_, err := p.Answer(ctx, solana.PublicKey{9}, messages.BootRequest{Nonce: [32]byte{7}})
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Run(ctx), context.Canceled)
+	require.Equal(t, 3, asked)
+}

@@ -25,6 +25,7 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/starts"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
@@ -104,6 +105,7 @@ type Agent struct {
 	silentLooks int
 	fabric      atomic.Pointer[string] // what is wrong with the GPUs' NVSwitches; nil or empty for nothing
 	receipts    *receipt.Server
+	starts      *starts.Book
 	challenges  *challenge.Server
 	measure     *measure.Server
 	line        *line.Server
@@ -353,7 +355,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.leases.Run(ctx) })
 	g.Go(func() error { return a.receipts.Run(ctx) })
 	g.Go(func() error { return a.challenges.Run(ctx) })
-	g.Go(func() error { return a.measure.Run(ctx) })
+	g.Go(func() error { return a.runMeasure(ctx) })
 	g.Go(func() error { return a.keepConnections(ctx) })
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.writeStatusFile(ctx) })
@@ -378,7 +380,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 		return ctx.Err()
 	}
 	a.turns.Store(a.service.Loop("leases", turnTime))
-	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, asked: &a.asked, log: a.log}
+	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, starts: a.starts, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
 	a.registerGroups(h, guests)
 	a.serveGroups(ctx, g)

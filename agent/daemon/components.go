@@ -123,12 +123,15 @@ func (a *Agent) assemble(node market.Node) error {
 	if err := a.checkSpec(node.Spec); err != nil {
 		return err
 	}
+	if err := a.openStarts(node); err != nil {
+		return err
+	}
 	a.leases, err = lease.New(lease.Options{
 		Chain: a.chain, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
 		Node:     shared(node.Spec, a.machine.Inventory),
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn,
+		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/collect"
 )
 
 // collector collects a bundle for a challenge, with a keeper's statement about the TPM if there is one, and with more.
@@ -17,7 +18,7 @@ func (a *Agent) evidenceCollector(
 	t *evidence.MachineTPM,
 ) (func(context.Context, attest.Challenge, []byte, ...attest.Evidence) ([]byte, error), error) {
 	key := ed25519.PrivateKey(a.key)
-	c, err := evidence.New(evidence.Options{
+	c, err := collect.New(collect.Options{
 		Sources: evidence.Standard(a.machine.Inventory, a.machine, t), Key: key, Guest: a.guest, Now: a.clock.Now,
 	})
 	if err != nil {
@@ -32,7 +33,7 @@ func (a *Agent) evidenceCollector(
 			return nil, err
 		}
 		for _, f := range findings {
-			if f.State == evidence.Failed {
+			if f.State == collect.Failed {
 				a.log.Warn().Str("evidence", f.Name).Str("why", f.Detail).Msg("the machine cannot collect evidence that it should have")
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/agent/starts"
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -42,6 +43,11 @@ var (
 		ID: messages.LeaseAttest, MaxRequest: 16 << 10, MaxResponse: messages.MaxMessage, Timeout: time.Minute,
 		Rate: 2, Burst: 12, Concurrent: 16, PerPeer: 2,
 	}
+	// Who looks for a machine is a stranger to it.
+	startsProtocol = p2p.Protocol{
+		ID: messages.Starts, MaxRequest: 1 << 10, MaxResponse: messages.MaxStartsAnswer, Timeout: 5 * time.Second,
+		Rate: 2, Burst: 8, Concurrent: 32, PerPeer: 2, Public: true,
+	}
 	// A gateway is a stranger until it has shown a customer's grant.
 	guestProtocol = p2p.Protocol{
 		ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
@@ -58,6 +64,7 @@ type handlers struct {
 	challenges *challenge.Server
 	leases     *lease.Manager
 	receipts   *receipt.Server
+	starts     *starts.Book
 	asked      *atomic.Int64 // when a keeper last asked, unix nanoseconds
 	log        zerolog.Logger
 }
@@ -97,6 +104,7 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	suspend := suspendProtocol
 	suspend.May, suspend.First = g.leases, g.leases
 	p2p.Handle(n, suspend, h.suspend)
+	p2p.Handle(n, startsProtocol, h.starts.Answer)
 	p2p.Handle(n, customers(offerProtocol), h.offer)
 	p2p.Handle(n, customers(receiptProtocol), h.signed)
 }
@@ -168,6 +176,7 @@ func (h *handlers) opened(req messages.DeployRequest) (inner messages.DeployRequ
 	if err != nil || inner.Lease != req.Lease || len(inner.Sealed) > 0 {
 		return inner, "what was sealed is no job for this lease"
 	}
+	inner.Unrecorded = true // who seals a job tells nobody what it is
 	return inner, ""
 }
 

@@ -35,6 +35,14 @@ func (a *Agent) openMeasure() (err error) {
 	return err
 }
 
+// runMeasure opens the GPUs before keepers ask for them, and has them measured.
+func (a *Agent) runMeasure(ctx context.Context) error {
+	if err := device.Open(ctx, a.devices); err != nil {
+		a.log.Warn().Err(err).Msg("a GPU cannot be opened for measurements yet; it is tried again when keepers measure it")
+	}
+	return a.measure.Run(ctx)
+}
+
 // measuredGPUs are the node's devices, with what its model is measured by now. Error: errTerms.
 func (a *Agent) measuredGPUs() ([]measure.GPU, error) {
 	node, ok := a.view.Node(a.node)

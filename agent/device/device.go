@@ -16,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/attest/measure/processor"
 )
 
-// New returns a device for each GPU, in the order of their UUIDs. No GPU is touched before it is measured. Simulated GPUs are
-// measured by the processor, one thread each.
+// New returns a device for each GPU, in the order of their UUIDs. No GPU is touched before Open, or before it is measured.
+// Simulated GPUs are measured by the processor, one thread each.
 func New(uuids []string, simulated bool) []measure.Device {
 	out := make([]measure.Device, len(uuids))
 	for i, uuid := range uuids {
@@ -27,6 +27,18 @@ func New(uuids []string, simulated bool) []measure.Device {
 		}
 	}
 	return out
+}
+
+// Open opens GPUs before their first measurement, of which loading the kernels would take half a second. One that cannot be
+// opened now is tried again when it is measured. Error: those of the GPUs.
+func Open(ctx context.Context, devices []measure.Device) (err error) {
+	for _, d := range devices {
+		if g, ok := d.(*GPU); ok {
+			_, failed := g.use(ctx)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 // Close gives the GPUs back that were measured. Nothing may be measured on them meanwhile.
@@ -46,7 +58,7 @@ type opened interface {
 	Profile() measure.Profile
 }
 
-// GPU is a GPU that is opened when it is measured first, and stays open: loading the kernels would count.
+// GPU is a GPU that is opened when it is measured first, or before, and stays open: loading the kernels would count.
 type GPU struct {
 	uuid string
 	open func(ctx context.Context, uuid string) (opened, error)

@@ -72,6 +72,23 @@ func TestAGPUStaysOpen(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// GPUs are opened before their first measurement, each of them though another one cannot be.
+func TestGPUsAreOpenedBeforeTheyAreMeasured(t *testing.T) {
+	broken, opens := errors.New("out of memory"), map[string]int{}
+	open := func(_ context.Context, uuid string) (opened, error) {
+		if opens[uuid]++; uuid == "GPU-1" {
+			return nil, broken
+		}
+		return &countedGPU{}, nil
+	}
+	all := []measure.Device{&GPU{uuid: "GPU-1", open: open}, &GPU{uuid: "GPU-2", open: open}, processor.Simulated()}
+	require.ErrorIs(t, Open(t.Context(), all), broken)
+	_, err := all[1].Run(t.Context(), measure.Task{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"GPU-1": 1, "GPU-2": 1}, opens)
+	require.NoError(t, Close(all))
+}
+
 func TestUUIDsOfCUDAAndNVML(t *testing.T) {
 	var b [16]byte
 	_, err := hex.Decode(b[:], []byte("5cc1ab1f8a3d4f7e9b0011223344ffee"))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // An agent is dead when its job ends, and comes back later: the lease lasts until then, and the customer is asked to pay
@@ -23,7 +24,7 @@ func TestAnAgentThatWasDeadClaimsTheTimeOfItsJob(t *testing.T) {
 	l := w.order(a.node, spec, 600, true)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "it runs", running)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.StartedAt != 0 }, 10*time.Second, 20*time.Millisecond)
+	w.untilStatus(a, l.Address, 10*time.Second, func(st messages.LeaseStatus) bool { return st.StartedAt != 0 })
 	a.kill()
 	var over os.FileInfo
 	require.Eventually(t, func() (done bool) {

@@ -29,18 +29,22 @@ type fleet struct {
 // no machine of a provider.
 func (w *testbed) newFleet(defaults string, machines ...string) *fleet {
 	w.t.Helper()
-	var accept []string
-	for _, c := range doctor.Checks() {
-		accept = append(accept, c.ID)
-	}
 	text := fmt.Sprintf("defaults: {url: %q, ws: %q, region: us-west-2, price: %q, accept: [%s], %s}\nmachines:\n",
-		w.at.RPC, w.at.WS, "1.26", strings.Join(accept, ", "), defaults)
+		w.at.RPC, w.at.WS, "1.26", strings.Join(everyCheck(), ", "), defaults)
 	for _, m := range machines {
 		text += "  - {" + m + "}\n"
 	}
 	f := &fleet{agent: &agent{w: w}, wallet: w.keys.Providers[0], file: filepath.Join(w.dir, "fleet.yaml")}
 	require.NoError(w.t, os.WriteFile(f.file, []byte(text), 0o600))
 	return f
+}
+
+// everyCheck are the names of doctor's checks.
+func everyCheck() (all []string) {
+	for _, c := range doctor.Checks() {
+		all = append(all, c.ID)
+	}
+	return all
 }
 
 func (f *fleet) setup(more ...string) (string, error) {

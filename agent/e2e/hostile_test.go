@@ -26,7 +26,7 @@ func TestCustomersWhoDoNotReadFillNoLog(t *testing.T) {
 	l := w.order(a.node, spec, 600, false)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "it runs", running)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.OutputBytes >= 8_000_000 }, 20*time.Second, 50*time.Millisecond)
+	w.untilStatus(a, l.Address, 20*time.Second, func(st messages.LeaseStatus) bool { return st.OutputBytes >= 8_000_000 })
 	enough := errors.New("enough")
 	for asked := 0; asked < 30; asked++ {
 		err := p2p.CallStream(t.Context(), w.customer, a.key, request(messages.Logs), messages.LogsRequest{Version: messages.Version, Lease: l.Address},

@@ -73,6 +73,12 @@ func (w *testbed) status(a *agent, lease solana.PublicKey) messages.LeaseAnswer 
 	return answer
 }
 
+// untilStatus waits until the machine says something of a lease.
+func (w *testbed) untilStatus(a *agent, lease solana.PublicKey, within time.Duration, is func(messages.LeaseStatus) bool) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return is(w.status(a, lease).Status) }, within, 100*time.Millisecond) // a peer may ask 20 times a second
+}
+
 func (w *testbed) logs(a *agent, lease solana.PublicKey, follow bool) string {
 	w.t.Helper()
 	w.find(a)
@@ -207,7 +213,7 @@ func TestStoppedByItsCustomer(t *testing.T) {
 	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: w.keys.Customers[0].Address(), Lease: l})
 	w.send(w.keys.Customers[0], instruction, err)
 	w.until(l.Address, "it ended", ended)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseStopped }, 10*time.Second, 50*time.Millisecond)
+	w.untilStatus(a, l.Address, 10*time.Second, func(st messages.LeaseStatus) bool { return st.State == messages.LeaseStopped })
 	require.Contains(t, w.logs(a, l.Address, true), "stopping")
 	last := w.receipt(a, l.Address)
 	require.Greater(t, last.Sequence, first.Sequence)
@@ -301,7 +307,7 @@ func TestChainGoesAway(t *testing.T) {
 	l := w.order(a.node, spec, 600, true)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "it runs", running)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseRunning }, 10*time.Second, 20*time.Millisecond)
+	w.untilStatus(a, l.Address, 10*time.Second, func(st messages.LeaseStatus) bool { return st.State == messages.LeaseRunning })
 	rpc.Cut()
 	ws.Cut()
 	require.Equal(t, "done\n", w.logs(a, l.Address, true))

@@ -176,11 +176,11 @@ func TestLeaseWithoutJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, messages.LeaseWaiting, live.Liveness.Leases[0].State)
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused) // late, and still welcome
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseRunning }, 3*time.Second, 20*time.Millisecond)
+	w.untilStatus(a, l.Address, 3*time.Second, func(st messages.LeaseStatus) bool { return st.State == messages.LeaseRunning })
 	l = w.until(l.Address, "it ended", ended)
 	require.Equal(t, market.EndedUnfunded, l.Reason())
 	require.Equal(t, l.FundedUntil, l.EndedAt)
-	require.Eventually(t, func() bool { return w.status(a, l.Address).Status.State == messages.LeaseStopped }, 5*time.Second, 20*time.Millisecond)
+	w.untilStatus(a, l.Address, 5*time.Second, func(st messages.LeaseStatus) bool { return st.State == messages.LeaseStopped })
 }
 
 // kill -9 of register at any moment costs nothing: repeated, it registers once and stakes once.

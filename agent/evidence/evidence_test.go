@@ -19,6 +19,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
 	"github.com/gantry-market/gantry/attest/policy"
@@ -46,7 +47,7 @@ func newConfigfs(t *testing.T, provider string, report func([64]byte) (out, aux 
 }
 
 func (c *configfs) Stat(path string) error {
-	if path != TSMPath || c.provider == "" {
+	if path != collect.TSMPath || c.provider == "" {
 		return fs.ErrNotExist
 	}
 	return nil
@@ -56,7 +57,7 @@ func (c *configfs) Mkdir(path string) error {
 	if c.mkdir != nil {
 		return c.mkdir
 	}
-	require.Equal(c.t, TSMPath, filepath.Dir(path))
+	require.Equal(c.t, collect.TSMPath, filepath.Dir(path))
 	if c.entries[path] != nil {
 		return fs.ErrExist
 	}
@@ -162,15 +163,15 @@ func newRig(t *testing.T) *rig {
 	}
 }
 
-func (r *rig) collector(s Sources) *Collector {
+func (r *rig) collector(s collect.Sources) *collect.Collector {
 	s.Inventory = func(context.Context) (inventory.Inventory, error) { return r.inv, nil }
-	c, err := New(Options{Sources: s, Key: r.key})
+	c, err := collect.New(collect.Options{Sources: s, Key: r.key})
 	require.NoError(r.t, err)
 	return c
 }
 
-func states(findings []Finding) map[attest.Kind]State {
-	out := map[attest.Kind]State{}
+func states(findings []collect.Finding) map[attest.Kind]collect.State {
+	out := map[attest.Kind]collect.State{}
 	for _, f := range findings {
 		out[f.Kind] = f.State
 	}
@@ -190,19 +191,19 @@ func TestConfidentialMachine(t *testing.T) {
 	}
 	machine, err := snptest.New(r.now)
 	require.NoError(t, err)
-	tsm := newConfigfs(t, providerSNP, func(data [64]byte) ([]byte, []byte) {
+	tsm := newConfigfs(t, "sev_guest", func(data [64]byte) ([]byte, []byte) {
 		raw, err := machine.Report(data, nil)
 		require.NoError(t, err)
 		return raw, machine.CertTable()
 	})
 	driver, err := host.OpenGPUs(confidentialNVML(t, gpus))
 	require.NoError(t, err)
-	c := r.collector(Sources{GPUs: GPUs(driver), TEE: TSM{Files: tsm}.Report})
+	c := r.collector(collect.Sources{GPUs: GPUs(driver), TEE: collect.TSM{Files: tsm}.Report})
 	b, findings, err := c.Collect(context.Background(), r.challenge)
 	require.NoError(t, err)
 	require.Empty(t, tsm.entries, "the kernel's entry is removed")
-	require.Equal(t, map[attest.Kind]State{
-		attest.KindInventory: Found, attest.KindNVGPU: Found, attest.KindGuest: Found, attest.KindSNP: Found, attest.KindTPM: Absent,
+	require.Equal(t, map[attest.Kind]collect.State{
+		attest.KindInventory: collect.Found, attest.KindNVGPU: collect.Found, attest.KindGuest: collect.Found, attest.KindSNP: collect.Found, attest.KindTPM: collect.Absent,
 	}, states(findings))
 
 	found := map[string][]byte{}
@@ -238,8 +239,8 @@ func TestBareMachine(t *testing.T) {
 	}
 	driver, err := host.OpenGPUs(nothing)
 	require.NoError(t, err)
-	c := r.collector(Sources{
-		GPUs: GPUs(driver), TEE: TSM{Path: t.TempDir() + "/none"}.Report, TPM: noTPM{},
+	c := r.collector(collect.Sources{
+		GPUs: GPUs(driver), TEE: collect.TSM{Path: t.TempDir() + "/none"}.Report, TPM: noTPM{},
 	})
 	b, findings, err := c.Collect(context.Background(), r.challenge)
 	require.NoError(t, err)
@@ -248,7 +249,7 @@ func TestBareMachine(t *testing.T) {
 	require.Len(t, findings, 4)
 	for _, f := range findings {
 		if f.Kind != attest.KindInventory {
-			require.Equal(t, Absent, f.State, f)
+			require.Equal(t, collect.Absent, f.State, f)
 		}
 		require.NotEmpty(t, f.Detail)
 	}
@@ -274,15 +275,15 @@ func TestTPMThatFailsLate(t *testing.T) {
 	r := newRig(t)
 	platform, err := tdxtest.New(r.now)
 	require.NoError(t, err)
-	tsm := newConfigfs(t, providerTDX, func(data [64]byte) ([]byte, []byte) {
+	tsm := newConfigfs(t, "tdx_guest", func(data [64]byte) ([]byte, []byte) {
 		raw, err := platform.Quote(platform.TD(data))
 		require.NoError(t, err)
 		return raw, nil
 	})
-	b, findings, err := r.collector(Sources{TEE: TSM{Files: tsm}.Report, TPM: brokenTPM{}}).Collect(context.Background(), r.challenge)
+	b, findings, err := r.collector(collect.Sources{TEE: collect.TSM{Files: tsm}.Report, TPM: brokenTPM{}}).Collect(context.Background(), r.challenge)
 	require.NoError(t, err)
-	require.Equal(t, Failed, states(findings)[attest.KindTPM])
-	require.Equal(t, Found, states(findings)[attest.KindTDX])
+	require.Equal(t, collect.Failed, states(findings)[attest.KindTPM])
+	require.Equal(t, collect.Found, states(findings)[attest.KindTDX])
 	require.Len(t, b.OfKind(attest.KindTDX), 1)
 	p := policy.Default()
 	name := hexSum(platform.Root().Raw)
@@ -344,8 +345,8 @@ func TestGPUsThatGiveNoReport(t *testing.T) {
 	require.ErrorIs(t, err, attest.ErrAbsent)
 	require.ErrorContains(t, err, "simulated")
 
-	for ret, want := range map[nvml.Return]State{
-		nvml.ERROR_NOT_SUPPORTED: Absent, nvml.ERROR_NO_PERMISSION: Failed, nvml.ERROR_GPU_IS_LOST: Failed,
+	for ret, want := range map[nvml.Return]collect.State{
+		nvml.ERROR_NOT_SUPPORTED: collect.Absent, nvml.ERROR_NO_PERMISSION: collect.Failed, nvml.ERROR_GPU_IS_LOST: collect.Failed,
 	} {
 		m := confidentialNVML(t, []*nvgputest.GPU{g})
 		d, _ := m.DeviceGetHandleByIndexFunc(0)
@@ -353,7 +354,7 @@ func TestGPUsThatGiveNoReport(t *testing.T) {
 		driver, err := host.OpenGPUs(m)
 		require.NoError(t, err)
 		r := newRig(t)
-		_, findings, err := r.collector(Sources{GPUs: GPUs(driver)}).Collect(context.Background(), r.challenge)
+		_, findings, err := r.collector(collect.Sources{GPUs: GPUs(driver)}).Collect(context.Background(), r.challenge)
 		require.NoError(t, err)
 		require.Equal(t, want, states(findings)[attest.KindNVGPU], ret)
 	}
@@ -370,8 +371,8 @@ func TestTSM(t *testing.T) {
 	}
 	data := [64]byte{7}
 	t.Run("report", func(t *testing.T) {
-		c := newConfigfs(t, providerSNP, honest)
-		e, err := TSM{Files: c}.Report(context.Background(), data)
+		c := newConfigfs(t, "sev_guest", honest)
+		e, err := collect.TSM{Files: c}.Report(context.Background(), data)
 		require.NoError(t, err)
 		raw, ok := e.Item(snp.ItemReport)
 		require.True(t, ok)
@@ -381,55 +382,55 @@ func TestTSM(t *testing.T) {
 		require.Empty(t, c.entries)
 	})
 	t.Run("another writer once", func(t *testing.T) {
-		c := newConfigfs(t, providerSNP, honest)
+		c := newConfigfs(t, "sev_guest", honest)
 		c.interfere = 1
-		_, err := TSM{Files: c}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: c}.Report(context.Background(), data)
 		require.NoError(t, err)
 	})
 	t.Run("another writer always", func(t *testing.T) {
-		c := newConfigfs(t, providerSNP, honest)
+		c := newConfigfs(t, "sev_guest", honest)
 		c.interfere = 100
-		_, err := TSM{Files: c}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: c}.Report(context.Background(), data)
 		require.ErrorContains(t, err, "another process")
 		require.NotErrorIs(t, err, attest.ErrAbsent)
 		require.Empty(t, c.entries)
 	})
 	t.Run("an entry left behind", func(t *testing.T) {
-		c := newConfigfs(t, providerSNP, honest)
-		require.NoError(t, c.Mkdir(filepath.Join(TSMPath, "left")))
-		_, err := TSM{Files: c, Entry: "left"}.Report(context.Background(), data)
+		c := newConfigfs(t, "sev_guest", honest)
+		require.NoError(t, c.Mkdir(filepath.Join(collect.TSMPath, "left")))
+		_, err := collect.TSM{Files: c, Entry: "left"}.Report(context.Background(), data)
 		require.NoError(t, err)
 	})
 	t.Run("not confidential", func(t *testing.T) {
-		_, err := TSM{Files: newConfigfs(t, "", honest)}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: newConfigfs(t, "", honest)}.Report(context.Background(), data)
 		require.ErrorIs(t, err, attest.ErrAbsent)
 	})
 	t.Run("interface without hardware", func(t *testing.T) {
-		c := newConfigfs(t, providerSNP, honest)
+		c := newConfigfs(t, "sev_guest", honest)
 		c.mkdir = errors.New("no such device or address")
-		_, err := TSM{Files: c}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: c}.Report(context.Background(), data)
 		require.ErrorIs(t, err, attest.ErrAbsent)
 	})
 	t.Run("not root", func(t *testing.T) {
-		c := newConfigfs(t, providerSNP, honest)
+		c := newConfigfs(t, "sev_guest", honest)
 		c.mkdir = fs.ErrPermission
-		_, err := TSM{Files: c}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: c}.Report(context.Background(), data)
 		require.ErrorIs(t, err, fs.ErrPermission)
 		require.NotErrorIs(t, err, attest.ErrAbsent)
 	})
 	t.Run("another provider", func(t *testing.T) {
-		_, err := TSM{Files: newConfigfs(t, "arm_cca_guest", honest)}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: newConfigfs(t, "arm_cca_guest", honest)}.Report(context.Background(), data)
 		require.ErrorIs(t, err, attest.ErrAbsent)
 		require.ErrorContains(t, err, "arm_cca_guest")
 	})
 	t.Run("broken report", func(t *testing.T) {
-		_, err := TSM{Files: newConfigfs(t, providerTDX, func([64]byte) ([]byte, []byte) { return []byte("x"), nil })}.Report(context.Background(), data)
+		_, err := collect.TSM{Files: newConfigfs(t, "tdx_guest", func([64]byte) ([]byte, []byte) { return []byte("x"), nil })}.Report(context.Background(), data)
 		require.ErrorIs(t, err, attest.ErrMalformed)
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_, err := TSM{Files: newConfigfs(t, providerSNP, honest)}.Report(ctx, data)
+		_, err := collect.TSM{Files: newConfigfs(t, "sev_guest", honest)}.Report(ctx, data)
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
@@ -454,6 +455,6 @@ func TestDevicesHaveOneName(t *testing.T) {
 }
 
 func TestNewNeedsAKey(t *testing.T) {
-	_, err := New(Options{})
+	_, err := collect.New(collect.Options{})
 	require.ErrorContains(t, err, "required")
 }

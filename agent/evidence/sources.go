@@ -5,16 +5,10 @@ import (
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu"
 )
-
-// GPUReport is one GPU's evidence.
-type GPUReport struct {
-	Evidence attest.Evidence
-	// Err is not nil if there is no evidence; Evidence has the instance all the same.
-	Err error
-}
 
 // Attester asks GPUs for reports: host.Machine and host.GPUs are such.
 type Attester interface {
@@ -22,13 +16,13 @@ type Attester interface {
 }
 
 // GPUs makes evidence of the reports of a machine's GPUs.
-func GPUs(a Attester) func(context.Context, [32]byte) ([]GPUReport, error) {
-	return func(ctx context.Context, nonce [32]byte) ([]GPUReport, error) {
+func GPUs(a Attester) func(context.Context, [32]byte) ([]collect.GPUReport, error) {
+	return func(ctx context.Context, nonce [32]byte) ([]collect.GPUReport, error) {
 		list, err := a.Attest(ctx, nonce)
 		if err != nil {
 			return nil, err
 		}
-		out := make([]GPUReport, len(list))
+		out := make([]collect.GPUReport, len(list))
 		for i, one := range list {
 			out[i] = gpuReport(one)
 		}
@@ -36,8 +30,8 @@ func GPUs(a Attester) func(context.Context, [32]byte) ([]GPUReport, error) {
 	}
 }
 
-func gpuReport(a host.Attestation) GPUReport {
-	r := GPUReport{Evidence: attest.Evidence{Kind: attest.KindNVGPU, Instance: uint16(a.Index)}, Err: a.Err}
+func gpuReport(a host.Attestation) collect.GPUReport {
+	r := collect.GPUReport{Evidence: attest.Evidence{Kind: attest.KindNVGPU, Instance: uint16(a.Index)}, Err: a.Err}
 	if a.Err != nil {
 		return r
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/attest/tpm/device"
@@ -12,8 +13,8 @@ import (
 
 // Standard are the sources of a machine: its own hardware at the usual places, and the TPM that is given.
 // The TEE of a machine with simulated GPUs is real, so it is left out: a simulated machine must not look proven.
-func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
-	s := Sources{
+func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) collect.Sources {
+	s := collect.Sources{
 		Inventory: func(context.Context) (inventory.Inventory, error) { return Inventory(inv), nil },
 		GPUs:      GPUs(gpus),
 	}
@@ -21,7 +22,7 @@ func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
 		s.TPM = t
 	}
 	if !inv.Simulated {
-		s.TEE = TSM{}.Report
+		s.TEE = collect.TSM{}.Report
 	}
 	return s
 }

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 var (
@@ -110,19 +110,16 @@ const machineKey = 1
 // name: every instruction that the key is an account of is node_register, with the key as the machine's. The wallet pays.
 // Error: ErrNotRegistration.
 func CheckRegistration(raw []byte, key solana.PublicKey) error {
-	var m solana.Message
-	if err := m.UnmarshalWithDecoder(bin.NewBinDecoder(raw)); err != nil {
+	m, err := txform.Message(raw)
+	if err != nil {
 		return fmt.Errorf("%w: it cannot be read: %w", ErrNotRegistration, err)
 	}
-	if again, err := m.MarshalBinary(); err != nil || !bytes.Equal(again, raw) {
-		return fmt.Errorf("%w: it is not written as a message is", ErrNotRegistration)
-	}
-	if m.IsVersioned() || len(m.AccountKeys) == 0 || m.AccountKeys[0] == key {
+	if m.IsVersioned() || m.AccountKeys[0] == key {
 		return fmt.Errorf("%w: the wallet has to pay for it", ErrNotRegistration)
 	}
 	registers := false
 	for _, i := range m.Instructions {
-		accounts, err := i.ResolveInstructionAccounts(&m)
+		accounts, err := i.ResolveInstructionAccounts(m)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNotRegistration, err)
 		}

@@ -19,6 +19,9 @@
 // So no customer gets files that its own credential does not open. And no customer can prepare folders for the image of
 // another.
 //
+// Three layers are fetched at a time. They are unpacked one after the other, the lowest first: one while it comes, those behind it
+// from files. Where the cache has no room for these files, layers are fetched one at a time.
+//
 // Layers and images appear by a rename. A killed pull leaves its files in tmp; the next pull and the agent's start
 // remove them. When the cache is full, the store first removes the layers that were not used for longest. It keeps
 // layers that a lease or a pull uses.

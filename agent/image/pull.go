@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -34,6 +35,8 @@ type PullOptions struct {
 	// Keep is told the image before its layers can be removed: whatever it writes down must be seen by [Options].InUse when
 	// it returns.
 	Keep func(Image) error
+	// Report hears how far the pull is, four times a second and at its end; nil for nothing. Calls do not overlap.
+	Report func(Progress)
 }
 
 // level is that of the processor on which the image is to run.
@@ -53,8 +56,14 @@ type pull struct {
 	locks locks
 	visit *visitor
 	left  budget
-	// reserved is what this pull has of the cache; done what of its use is counted with the layers by now.
-	reserved, done int64
+	meter *meter
+	// reserved is what this pull has of the cache; done what of its use is counted with the layers by now. ahead is the size of what
+	// was fetched before its turn.
+	reserved, done, ahead int64
+	// alone: one layer is fetched at a time. crowded: there was no room to unpack, because of what was fetched ahead.
+	alone, crowded bool
+	fetching       sync.WaitGroup
+	blobs          []*blob
 }
 
 // Pull returns an image that is unpacked, after fetching from its registry what is missing. The registry is asked in any
@@ -64,21 +73,28 @@ func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, er
 	if err := s.Clean(ctx); err != nil {
 		return Image{}, err
 	}
+	i, crowded, err := s.pull(ctx, r, o, false)
+	if crowded && ctx.Err() == nil {
+		i, _, err = s.pull(ctx, r, o, true)
+	}
+	return i, err
+}
+
+// pull is Pull once. Crowded: the cache had no room because of what was fetched ahead, so that layers may fit that come alone.
+func (s *Store) pull(ctx context.Context, r Reference, o PullOptions, alone bool) (i Image, crowded bool, err error) {
 	p, err := s.begin(ctx, r, o)
 	if err != nil {
-		return Image{}, err
+		return Image{}, false, err
 	}
 	defer p.end()
-	i, err := p.run(ctx)
-	if err != nil {
-		return Image{}, unusable(ctx, r, err)
+	p.alone = alone
+	if i, err = p.run(ctx); err != nil {
+		return Image{}, p.crowded, unusable(ctx, r, err)
 	}
 	if o.Keep != nil {
-		if err := o.Keep(i); err != nil {
-			return Image{}, err
-		}
+		err = o.Keep(i)
 	}
-	return i, nil
+	return i, false, err
 }
 
 func (s *Store) begin(ctx context.Context, r Reference, o PullOptions) (*pull, error) {
@@ -86,7 +102,7 @@ func (s *Store) begin(ctx context.Context, r Reference, o PullOptions) (*pull, e
 	if _, err := rand.Read(id); err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	p := &pull{Store: s, o: o, r: r, id: hex.EncodeToString(id), visit: s.visitor()}
+	p := &pull{Store: s, o: o, r: r, id: hex.EncodeToString(id), visit: s.visitor(), meter: newMeter()}
 	var err error
 	if p.locks, err = s.openLocks(); err != nil {
 		return nil, err
@@ -99,13 +115,20 @@ func (s *Store) begin(ctx context.Context, r Reference, o PullOptions) (*pull, e
 		p.locks.close()
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	p.left = budget{limit: o.Limit, entries: maxEntries, more: func(used int64) error { return p.more(ctx, used) }}
+	p.left = budget{limit: o.Limit, entries: maxEntries, more: func(used int64) error {
+		err := p.more(ctx, used)
+		p.crowded = errors.Is(err, ErrTooLarge) && p.ahead > 0
+		return err
+	}}
 	return p, nil
 }
 
 // end removes what the pull needed; a failure is left to Clean.
 func (p *pull) end() {
 	p.visit.next.CloseIdleConnections()
+	for _, b := range p.blobs {
+		b.file.Close()
+	}
 	_ = os.RemoveAll(p.folder())
 	p.locks.close()
 }
@@ -126,7 +149,7 @@ func (p *pull) folder() string { return filepath.Join(p.tmp(), p.id) }
 
 // more makes the pull's part of the cache as large as what it has written and is not counted with the layers.
 func (p *pull) more(ctx context.Context, used int64) error {
-	need := used - p.done
+	need := used - p.done + p.ahead
 	if need <= p.reserved {
 		return nil
 	}
@@ -146,6 +169,7 @@ func (p *pull) scope() string {
 }
 
 func (p *pull) run(ctx context.Context) (Image, error) {
+	defer p.meter.report(reportEvery, p.o.Report)()
 	if i, ok, err := p.cached(ctx); ok || err != nil {
 		return i, err
 	}
@@ -153,34 +177,23 @@ func (p *pull) run(ctx context.Context) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	out, chain := Image{Config: config.Config}, p.scope()
-	ids := make([]string, len(m.Layers))
-	var packed int64
-	for at, diffID := range config.RootFS.DiffIDs {
-		chain = keyOf(chain, diffID.String())
-		ids[at] = chain
-		// The lock keeps the layer, if it is there, and later when it is.
-		if err := p.locks.take(ctx, unix.F_RDLCK, lockUse, chain); err != nil {
-			return Image{}, err
-		}
-		if !p.has(chain) {
-			packed += m.Layers[at].Size
-		}
-	}
-	if packed > p.o.Limit {
-		return Image{}, fmt.Errorf("%w: its layers are %s to fetch, and the node takes %s", ErrTooLarge, mib(packed), mib(p.o.Limit))
-	}
-	if err := p.more(ctx, packed); err != nil {
+	layers, err := p.layers(ctx, m, config)
+	if err != nil {
 		return Image{}, err
 	}
-	for at, layer := range m.Layers {
-		if err := p.add(ctx, layer, config.RootFS.DiffIDs[at], ids[at], out.Layers); err != nil {
-			return Image{}, err
-		}
-		out.Layers = append(out.Layers, ids[at])
+	out := Image{Config: config.Config}
+	for _, l := range layers {
+		out.Packed = append(out.Packed, l.Size)
+	}
+	if out.Layers, err = p.addAll(ctx, layers); err != nil {
+		return Image{}, err
 	}
 	p.touch(out)
-	return out, p.publish(p.record(p.scope(), p.r), out)
+	if err := p.publish(p.record(p.scope(), p.r), out); err != nil {
+		return Image{}, err
+	}
+	p.meter.all()
+	return out, nil
 }
 
 // cached returns the image if all of it is there and the registry still gives it to the customer.
@@ -201,6 +214,8 @@ func (p *pull) cached(ctx context.Context) (Image, bool, error) {
 		return Image{}, false, err
 	}
 	p.touch(i)
+	p.meter.layers(i.Packed...)
+	p.meter.all()
 	return i, true, nil
 }
 
@@ -289,45 +304,6 @@ func (p *pull) forThisMachine(ctx context.Context, found *remote.Descriptor) (v1
 		return nil, fmt.Errorf("%w: %s has no image for %s/%s and this machine's processor", ErrUnusable, p.r, ociregistry.OS, ociregistry.Architecture)
 	}
 	return remote.Image(p.r.name.Context().Digest(chosen.Digest.String()), p.visit.options(ctx, p.o.Credential)...)
-}
-
-// add makes sure that a layer is there. Pulls from one repository wait for each other, so that a layer is fetched once;
-// those from others do not, because a registry may be slow on purpose.
-func (p *pull) add(ctx context.Context, layer v1.Descriptor, diffID v1.Hash, id string, parents []string) error {
-	repository := p.r.name.Context()
-	once := keyOf(id, repository.Name())
-	if err := p.locks.take(ctx, unix.F_WRLCK, lockUnpack, once); err != nil {
-		return err
-	}
-	defer func() { _, _ = p.locks.try(unix.F_UNLCK, lockUnpack, once) }() // the end of the pull lets go, too
-	if p.has(id) {
-		var z size
-		if _, err := read(p.sizeOf(id), &z); err != nil {
-			return err
-		}
-		if p.left.used+z.Bytes > p.left.limit {
-			return p.left.tooLarge()
-		}
-		p.left.used, p.done = p.left.used+z.Bytes, p.done+z.Bytes
-		return nil
-	}
-	p.visit.max.Store(layer.Size + maxDocument)
-	fetched, err := remote.Layer(repository.Digest(layer.Digest.String()), p.visit.options(ctx, p.o.Credential)...)
-	if err != nil {
-		return err
-	}
-	body, err := fetched.Compressed()
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	before := p.left.used
-	if err := p.install(ctx, id, body, diffID, parents); err != nil {
-		return err
-	}
-	p.done += p.left.used - before
-	p.reserved, err = p.reserve(ctx, p.id, max(0, p.reserved-(p.left.used-before)), 0)
-	return err
 }
 
 // unusable says whose failure an error is: the image's or its registry's, if it is not one of the caller or of the disk.

@@ -39,6 +39,8 @@ type Store struct {
 type Image struct {
 	// Layers are names in [Store.Layers], the lowest first.
 	Layers []string `json:"layers"`
+	// Packed is how large each layer is in the registry, bytes.
+	Packed []int64 `json:"packed"`
 	// Config is how the image wants to be run.
 	Config v1.Config `json:"config"`
 }

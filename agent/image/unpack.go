@@ -108,7 +108,7 @@ func (c *capped) Read(p []byte) (int, error) {
 
 // decompress reads an archive that is packed by gzip, by zstd or not at all.
 func decompress(r io.Reader) (io.Reader, func(), error) {
-	b := bufio.NewReader(r)
+	b := bufio.NewReaderSize(r, 128<<10) // each read is counted
 	magic, err := b.Peek(4)
 	if err != nil && len(magic) == 0 {
 		return nil, nil, fmt.Errorf("read layer: %w", err)

@@ -65,6 +65,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image, Network: req.Job.Network,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
 		SSHKeys: req.Job.SSHKeys, Volume: req.Job.Volume, Entrypoint: req.Job.Entrypoint, User: req.Job.User, ShmMiB: req.Job.ShmMiB,
+		Unrecorded: req.Unrecorded || req.Registry != nil,
 	}
 	r := newEntry(account)
 	r.Job = &job
@@ -199,7 +200,9 @@ func (m *Manager) readStatus(ctx context.Context, lease store.Key) (messages.Lea
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return messages.LeaseStatus{}, err
 	}
-	return m.statusOf(r, job), nil
+	s := m.statusOf(r, job)
+	s.Image = m.pulling(solana.PublicKey(lease))
+	return s, nil
 }
 
 // maxOffset is more than any job writes, and less than file systems refuse to look for.

@@ -341,6 +341,8 @@ type fakeRuntime struct {
 	fail     int // how many starts fail
 	// prepare fetches images; nil: the machine runs none.
 	prepare func(ctx context.Context, c image.Credential) error
+	// report is that of the last Prepare.
+	report func(image.Progress)
 	// fill restores what a job goes on from; nil: nothing.
 	fill func(ctx context.Context, s runtime.Spec) error
 	// held are jobs that were restored and wait for Start.
@@ -361,11 +363,14 @@ func (r *fakeRuntime) Check(s runtime.Spec) error {
 	return s.Validate()
 }
 
-func (r *fakeRuntime) Prepare(ctx context.Context, s runtime.Spec, c image.Credential) error {
+func (r *fakeRuntime) Prepare(ctx context.Context, s runtime.Spec, p runtime.Pull) error {
 	if err := r.Check(s); err != nil || s.Image == "" {
 		return err
 	}
-	return r.prepare(ctx, c)
+	r.mu.Lock()
+	r.report = p.Report
+	r.mu.Unlock()
+	return r.prepare(ctx, p.Credential)
 }
 
 func (r *fakeRuntime) Fill(ctx context.Context, s runtime.Spec) error {

@@ -27,14 +27,14 @@ func groupOf(req messages.DeployRequest) (*messages.Group, error) {
 	return req.Group, nil
 }
 
-// setGroup stores which leases a group has now. A container keeps its place, and its group the number of members: programs
-// in it know both from their start.
+// setGroup stores which leases a group has now. A container keeps its place, and its group loses no place: programs in it know both
+// from their start. Machines may be added behind.
 func (m *Manager) setGroup(r store.Lease, g *messages.Group) error {
 	if r.Group == nil || g == nil || reflect.DeepEqual(r.Group, g) {
 		return nil
 	}
-	if g.Index != r.Group.Index || len(g.Members) != len(r.Group.Members) {
-		return refuse("the lease is member %d of a group of %d, which cannot change", r.Group.Index, len(r.Group.Members))
+	if g.Index != r.Group.Index || len(g.Members) < len(r.Group.Members) {
+		return refuse("the lease is member %d of a group of %d, which loses no place", r.Group.Index, len(r.Group.Members))
 	}
 	_, err := m.o.Store.Update(r.Address, func(l *store.Lease) error {
 		l.Group = g

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,13 @@ func TestAMemberOfAGroupIsReplaced(t *testing.T) {
 
 	var refused *RefusedError
 	require.ErrorAs(t, m.setGroup(r, &messages.Group{Members: next.Members[:1]}), &refused)
+	grown := &messages.Group{Members: append(slices.Clone(next.Members), messages.GroupMember{Lease: [32]byte{11}, Node: [32]byte{12}})}
+	require.NoError(t, m.setGroup(r, grown), "a machine is added")
+	require.NoError(t, m.setGroup(r, grown))
+	r, err = m.o.Store.Lease(r.Address)
+	require.NoError(t, err)
+	require.ErrorAs(t, m.setGroup(r, next), &refused, "it loses no place")
+	next = grown
 	require.ErrorAs(t, m.setGroup(r, &messages.Group{Index: 1, Members: []messages.GroupMember{next.Members[1], next.Members[0]}}), &refused)
 	r, err = m.o.Store.Lease(r.Address)
 	require.NoError(t, err)

@@ -65,9 +65,11 @@ func (w *worker) prepare(ctx context.Context, f Facts) error {
 		defer cancel()
 		w.whileAwarded(ctx)
 	})
-	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry), w.m.credential(w.address))
+	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry), w.m.pull(w.address))
 	if err == nil {
 		err = w.fill(ctx, f)
+	} else if errors.Is(err, runtime.ErrPull) { // what else is wrong has to do with no image
+		w.m.pullFailed(w.address, err)
 	}
 	cancel()
 	watch.Wait()

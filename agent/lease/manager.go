@@ -83,6 +83,8 @@ type Options struct {
 	Idle func(ctx context.Context, lease solana.PublicKey) error
 	// Measured says whether a lease's customer measures its GPUs now; Wake is to be called when that ends. May be nil.
 	Measured func(lease solana.PublicKey) bool
+	// Started keeps how the image of a lease has started. May be nil.
+	Started func(lease solana.PublicKey, image string, outcome records.StartOutcome) error
 	// Keep is how long the output of a closed lease stays readable; default one minute.
 	Keep time.Duration
 	// StopGrace is the time between asking a job to end and killing it; default 5 s.
@@ -110,6 +112,8 @@ type Manager struct {
 	workers map[solana.PublicKey]*worker
 	// credentials open images; they are in memory alone, until the image is there or the lease is over.
 	credentials map[solana.PublicKey]image.Credential
+	// pulls are how far images are, until the lease is over.
+	pulls map[solana.PublicKey]messages.ImagePull
 	// volumes are the secrets of volumes, in memory alone, until the job has been started or the lease is over.
 	volumes map[solana.PublicKey]volumeSecrets
 	shells  map[store.Key]int // connections to each lease's container
@@ -136,7 +140,7 @@ func New(o Options) (*Manager, error) {
 	if o.Machine == nil {
 		o.Machine = o.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumes: map[solana.PublicKey]volumeSecrets{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, usage: newUsage(), ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, pulls: map[solana.PublicKey]messages.ImagePull{}, volumes: map[solana.PublicKey]volumeSecrets{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, usage: newUsage(), ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.
@@ -252,6 +256,7 @@ func (m *Manager) dropWorker(w *worker) {
 	if m.workers[w.address] == w {
 		delete(m.workers, w.address)
 		delete(m.credentials, w.address)
+		delete(m.pulls, w.address)
 		delete(m.volumes, w.address)
 		delete(m.guests, store.Key(w.address))
 	}

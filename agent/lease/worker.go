@@ -42,6 +42,7 @@ type worker struct {
 	said     said
 	absence  absence
 	unsent   [32]byte // a snapshot that is not to be put on chain (again)
+	noted    bool     // how the image started is recorded
 
 	mu   sync.Mutex
 	last messages.LeaseStatus
@@ -173,6 +174,7 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		}
 	}
 	w.publish(f.Entry, job)
+	w.noteStart(f.Entry, job)
 	return w.decide(ctx, f)
 }
 

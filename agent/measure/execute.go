@@ -20,6 +20,8 @@ var (
 	errLease = errors.New("a lease has begun")
 	errBlock = errors.New("the block is not the period's instant")
 	errBlind = errors.New("the block could not be looked up in time")
+	// errOutvoted is not believed of the block: it is looked up when its keepers join again.
+	errOutvoted = errors.New("more keepers name another block")
 )
 
 // execute makes a run and keeps it until the time of openings is over.
@@ -38,7 +40,7 @@ func (s *Server) execute(ctx context.Context, r *run) {
 	switch {
 	case errors.Is(cause, errLease):
 		why = messages.MeasureLease
-	case errors.Is(cause, errBlock), errors.Is(cause, errBlind):
+	case errors.Is(cause, errBlock), errors.Is(cause, errBlind), errors.Is(cause, errOutvoted):
 		why = messages.MeasureBlock
 	case err != nil && cause == nil:
 		why = messages.MeasureFailed

@@ -56,6 +56,46 @@ func TestAWrongBlockEndsTheRunAndItsKeeperIsNotHeard(t *testing.T) {
 	require.EqualValues(t, 2, f.devices[0].runs.Load())
 }
 
+// A keeper that names a block of its own before all others holds no run up, though the node cannot say yet whether the block is the
+// instant: the block that more keepers name is measured by at once. The keeper may ask again as often as it likes.
+func TestMoreKeepersOutvoteABlock(t *testing.T) {
+	lie, true1 := block(period, 0), block(period, 1)
+	f := newFixture(t, func(_ context.Context, at instant.Instant) (bool, error) {
+		if at.Hash == true1.BlockHash {
+			return true, nil
+		}
+		return false, errBroken // a block to come: nobody knows
+	})
+	liar := f.joins(t.Context(), 0, lie)
+	f.rounds(0, 1)
+	require.NotNil(t, liar.next(t).Roots)
+	one := f.joins(t.Context(), 1, true1)
+	two := f.joins(t.Context(), 2, true1)
+	for open := true; open; { // what is left of the liar's roots
+		select {
+		case m := <-liar.items:
+			require.NotNil(t, m.Roots)
+		case err := <-liar.err:
+			require.NoError(t, err, "one that was right could join again")
+			open = false
+		}
+	}
+	again := make(chan messages.MeasureRefusal, 1)
+	go func() {
+		_, last, _ := f.joins(t.Context(), 0, lie).all(t)
+		again <- last.Refused
+	}()
+	require.Eventually(t, func() bool { return f.devices[0].runs.Load() == 2 && f.devices[1].runs.Load() == 2 }, waitLimit, time.Millisecond)
+	require.Equal(t, messages.MeasureBlock, <-again, "the block is known by then")
+	go func() { f.rounds(0, 1); f.end() }()
+	for _, s := range []seen{one, two} {
+		roots, last, _ := s.all(t)
+		require.Len(t, roots[0], 1)
+		require.NotNil(t, last.Commitment)
+	}
+	require.EqualValues(t, 2, f.devices[0].runs.Load())
+}
+
 // Once the node knows the instant, a keeper that names another block is not heard.
 func TestAnotherBlockThanTheInstant(t *testing.T) {
 	f := newFixture(t, right1)

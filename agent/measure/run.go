@@ -54,6 +54,8 @@ type run struct {
 	verdict    verdict
 	done       bool // the GPUs are free again
 	members    map[solana.PublicKey]*member
+	rivals     map[solana.PublicKey]instant.Instant // which other block keepers have named
+	outvoted   []solana.PublicKey                   // who names one of them, when they are more than are told of the run
 }
 
 // member is who was told of a run, and what it has drawn of each GPU.
@@ -68,6 +70,7 @@ func newRun(place format.Place, gpus []GPU) *run {
 	r := &run{
 		place: place, gpus: gpus, stopped: make(chan struct{}), changed: make(chan struct{}),
 		roots: make([][]format.Hash, len(gpus)), came: make([][]time.Time, len(gpus)), members: map[solana.PublicKey]*member{},
+		rivals: map[solana.PublicKey]instant.Instant{},
 	}
 	for range gpus {
 		r.open = append(r.open, make(chan format.Run, 1))
@@ -75,19 +78,27 @@ func newRun(place format.Place, gpus []GPU) *run {
 	return r
 }
 
-// await waits until the GPUs are free again. Error: ctx's.
-func (r *run) await(ctx context.Context) error {
+// until waits for a status. Error: ctx's.
+func (r *run) until(ctx context.Context, is func(status) bool) error {
 	for {
 		now := r.status()
-		if now.done {
+		if is(now) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("a measurement has the GPUs' memory: %w", ctx.Err())
+			return ctx.Err()
 		case <-now.changed:
 		}
 	}
+}
+
+// await waits until the GPUs are free again. Error: ctx's.
+func (r *run) await(ctx context.Context) error {
+	if err := r.until(ctx, func(s status) bool { return s.done }); err != nil {
+		return fmt.Errorf("a measurement has the GPUs' memory: %w", err)
+	}
+	return nil
 }
 
 // stop ends the time of openings.
@@ -96,6 +107,7 @@ func (r *run) stop() { r.once.Do(func() { close(r.stopped) }) }
 // status is how far a run is.
 type status struct {
 	committed, done bool
+	outvoted        bool      // see run
 	opened          bool      // all members have drawn of all GPUs
 	yields          time.Time // see run
 	refused         messages.MeasureRefusal
@@ -106,7 +118,7 @@ type status struct {
 func (r *run) status() status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return status{r.signed != nil, r.done, r.allDrawn(), r.yields, r.refused, r.verdict, r.changed}
+	return status{r.signed != nil, r.done, len(r.outvoted) > 0, r.allDrawn(), r.yields, r.refused, r.verdict, r.changed}
 }
 
 // allDrawn reports whether every member has drawn of every GPU. Callers hold mu.
@@ -124,6 +136,11 @@ func (r *run) update(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
+	r.wake()
+}
+
+// wake wakes up all who wait for a change. Callers hold mu.
+func (r *run) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -141,6 +158,40 @@ func (r *run) join(key solana.PublicKey) bool {
 	return true
 }
 
+// rival notes that a keeper names another block than the run's. When more keepers name that one than are told of the run, the run
+// ends: else one keeper that lies could have the GPUs until the node has looked its block up.
+func (r *run) rival(key solana.PublicKey, at instant.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rivals) < maxMembers {
+		r.rivals[key] = at
+	}
+	var names []solana.PublicKey
+	for k, b := range r.rivals {
+		if same(b, at) {
+			names = append(names, k)
+		}
+	}
+	if r.verdict == unknown && len(r.outvoted) == 0 && !r.done && len(names) > len(r.members) {
+		r.outvoted = names
+		r.wake()
+	}
+}
+
+// winner is the block that has outvoted the run's, and who names it.
+func (r *run) winner() (instant.Instant, []solana.PublicKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rivals[r.outvoted[0]], r.outvoted
+}
+
+// voted ends a run that is outvoted.
+func (r *run) voted(ctx context.Context, cancel context.CancelCauseFunc) {
+	if r.until(ctx, func(s status) bool { return s.outvoted }) == nil {
+		cancel(errOutvoted)
+	}
+}
+
 // follow sends all roots from the first on, in as few items as the receiver's pace allows, then that the node is ready, then
 // the commitment, or why there will be none. It holds nobody up but its caller.
 func (r *run) follow(ctx context.Context, send func(messages.MeasureItem) error) error {
@@ -149,13 +200,15 @@ func (r *run) follow(ctx context.Context, send func(messages.MeasureItem) error)
 	told := false // that the node is ready
 	for {
 		r.mu.Lock()
-		changed, ready, signed, refused, more := r.changed, r.ready, r.signed, r.refused, false
+		changed, ready, signed, refused, outvoted, more := r.changed, r.ready, r.signed, r.refused, len(r.outvoted) > 0, false
 		for i, roots := range r.roots {
 			fresh[i] = roots[sent[i]:] // what is in it does not change any more
 			more = more || len(fresh[i]) > 0
 		}
 		r.mu.Unlock()
 		switch {
+		case outvoted: // who was right joins again
+			return nil
 		case refused != 0 && (signed == nil || refused != messages.MeasureOver):
 			return send(messages.MeasureItem{Refused: refused})
 		case !more && signed != nil:

@@ -186,9 +186,20 @@ func (s *Server) find(from solana.PublicKey, at instant.Instant) (_ *run, no mes
 	case !same(at, r.at) && now.verdict == right:
 		s.mute(from, at.Period)
 		return nil, messages.MeasureBlock, nil
+	case now.outvoted && now.done && now.verdict == right: // its block was looked up meanwhile
+		return s.start(from, at)
+	case now.outvoted && now.done:
+		return s.succeed(r, from, at)
+	case now.outvoted:
+		return nil, 0, now.changed
 	case !same(at, r.at) && now.done: // nobody knows which of the two is the instant
 		return nil, messages.MeasureBlock, nil
 	case !same(at, r.at): // one of the two is wrong
+		if _, here := instant.Draw(s.o.Domain, at.Period, at.Tick, at.Slot, at.Hash, at.At); !here {
+			s.mute(from, at.Period)
+			return nil, messages.MeasureBlock, nil
+		}
+		r.rival(from, at)
 		return nil, 0, now.changed
 	case now.refused != 0:
 		return nil, now.refused, nil
@@ -196,6 +207,18 @@ func (s *Server) find(from solana.PublicKey, at instant.Instant) (_ *run, no mes
 		return nil, messages.MeasureTooMany, nil
 	}
 	return r, 0, nil
+}
+
+// succeed starts a run by the block that has outvoted another's, for all who name it. Callers hold mu.
+func (s *Server) succeed(r *run, from solana.PublicKey, at instant.Instant) (*run, messages.MeasureRefusal, <-chan struct{}) {
+	block, names := r.winner()
+	if _, no, wait := s.start(names[0], block); no != 0 || wait != nil {
+		return nil, no, wait
+	}
+	for _, key := range names[1:] {
+		s.run.join(key)
+	}
+	return s.find(from, at)
 }
 
 // same reports whether two name the same block as the instant of the same tick.
@@ -241,6 +264,7 @@ func (s *Server) start(from solana.PublicKey, at instant.Instant) (_ *run, no me
 	r.watch = []func(context.Context, context.CancelCauseFunc){
 		func(ctx context.Context, cancel context.CancelCauseFunc) { s.verify(ctx, r, cancel) },
 		func(ctx context.Context, cancel context.CancelCauseFunc) { s.watchChain(ctx, s.leased, cancel) },
+		r.voted,
 	}
 	s.run = r
 	s.run.join(from)

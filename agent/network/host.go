@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/internal/filelock"
 )
 
 // What the machine has is read from the kernel each time: interfaces and routes come and go.
@@ -26,15 +28,10 @@ func exclusively(f func() error) error {
 		return fmt.Errorf("network: %w", err)
 	}
 	defer lock.Close()
-	for {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-		if err == nil {
-			return f()
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("network: lock: %w", err)
-		}
+	if err := filelock.Wait(lock); err != nil {
+		return fmt.Errorf("network: %w", err)
 	}
+	return f()
 }
 
 // routes lists the routes of all tables in a family.

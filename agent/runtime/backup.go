@@ -20,6 +20,9 @@ import (
 )
 
 const (
+	// firstSnapshot is how long after its start a job has its first snapshot, sooner than any interval: its customer learns soon whether the
+	// bucket takes it, and a machine that is lost early loses little.
+	firstSnapshot = 10 * time.Second
 	// lastSnapshotTime is how long the snapshot at a job's end may take.
 	lastSnapshotTime = 2 * time.Minute
 	// overTime is how long the bucket may take to be told that there are no more.
@@ -96,6 +99,7 @@ func (s *supervisor) openBackups(secret secrets) error {
 	if err != nil {
 		return err
 	}
+	bucket.For(s.spec.LeaseID)
 	root, err := s.volume.folder(s.spec.Volume.Name)
 	if err != nil {
 		return err
@@ -103,7 +107,7 @@ func (s *supervisor) openBackups(secret secrets) error {
 	s.backups = &backups{bucket: bucket, root: root, most: int64(s.spec.Volume.MiB << 20), every: time.Duration(b.Every) * time.Second, from: b.From}
 	say := "at the end of the job"
 	if b.Every > 0 {
-		say = fmt.Sprintf("every %v, for which the job is frozen, and %s", s.backups.every, say)
+		say = fmt.Sprintf("%v after the start and every %v, for which the job is frozen, and %s", firstSnapshot, s.backups.every, say)
 	}
 	s.record.Limits = append(s.record.Limits, "snapshots of the volume: "+say)
 	return nil
@@ -116,7 +120,7 @@ func (s *supervisor) snapshotDue() {
 		return
 	}
 	if b.next.IsZero() {
-		b.next = time.Now().Add(b.every)
+		b.next = time.Now().Add(firstSnapshot)
 	}
 	if time.Now().Before(b.next) {
 		return
@@ -172,8 +176,11 @@ func (s *supervisor) lastSnapshot() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastSnapshotTime)
 	defer cancel()
-	s.noteSnapshot(b.save(ctx, bucketPatience))
-	b.over()
+	made := b.save(ctx, bucketPatience)
+	s.noteSnapshot(made)
+	if made.Error == "" { // else whoever goes on from the last one is told that there should have been another
+		b.over()
+	}
 }
 
 // over tells the bucket that this job makes no more snapshots, and goes on from none.

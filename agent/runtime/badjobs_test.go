@@ -6,7 +6,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/badjobs"
 	"github.com/gantry-market/gantry/sdk/jobspec"
@@ -35,14 +34,14 @@ func TestImagesThatNoMachineRunsAreRefusedBeforeTheStart(t *testing.T) {
 	for _, c := range badjobs.Images() {
 		t.Run(c.Name, func(t *testing.T) {
 			_, digested := imagetest.Start(t, nil).Push(t, "team/job", c.Make(t))
-			err := p.Prepare(background(t), Spec{LeaseID: "l", Image: digested}, image.Credential{})
+			err := p.Prepare(background(t), Spec{LeaseID: "l", Image: digested}, Pull{})
 			require.ErrorIs(t, err, ErrSpec)
 			require.ErrorContains(t, err, c.Says)
-			require.NoError(t, p.Remove(background(t), "l"))
+			removeJob(t, p, "l")
 		})
 	}
 	// The job's own command is what the image lacks.
 	_, digested := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
-	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"true"}}, image.Credential{}))
-	require.ErrorIs(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested}, image.Credential{}), ErrSpec)
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"true"}}, Pull{}))
+	require.ErrorIs(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested}, Pull{}), ErrSpec)
 }

@@ -230,12 +230,12 @@ func TestAnImageThatCannotBePulled(t *testing.T) {
 	if missing.Image == reference {
 		missing.Image = reference[:len(reference)-1] + "1"
 	}
-	err := p.Prepare(background(t), missing, image.Credential{})
+	err := p.Prepare(background(t), missing, Pull{})
 	require.ErrorIs(t, err, ErrPull)
 	require.ErrorContains(t, err, "not there, or not for everyone")
 	_, err = p.Status(background(t), "l")
 	require.ErrorIs(t, err, ErrNotFound, "nothing ran")
-	require.NoError(t, p.Remove(background(t), "l"))
+	removeJob(t, p, "l")
 }
 
 // Leases that run keep their layers, and those that are over do not; what a killed pull has left goes at the next start.
@@ -283,7 +283,7 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(background(t))
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested, Command: []string{"/bin/job"}}, image.Credential{})
+		done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested, Command: []string{"/bin/job"}}, Pull{})
 	}()
 	<-asked
 	cancel()
@@ -295,8 +295,25 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	}
 	require.Positive(t, left())
 	_, fast := registry.Push(t, "team/fast", slow)
-	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast, Command: []string{"/bin/job"}}, image.Credential{}))
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast, Command: []string{"/bin/job"}}, Pull{}))
 	require.Zero(t, left())
+}
+
+// The process that pulls tells the agent how far it is.
+func TestAPullIsReported(t *testing.T) {
+	p, _ := containers(t)
+	layers := []v1.Layer{imagetest.Layer(t, imagetest.File("bin/job", "x")), imagetest.Layer(t, imagetest.File("bin/other", "y"))}
+	_, digested := imagetest.Serve(t, "amd64", v1.Config{}, layers...)
+	var whole int64
+	for _, l := range layers {
+		size, err := l.Size()
+		require.NoError(t, err)
+		whole += size
+	}
+	var all []image.Progress
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"/bin/job"}}, Pull{Report: func(now image.Progress) { all = append(all, now) }}))
+	require.GreaterOrEqual(t, len(all), 2, "the first and the last")
+	require.Equal(t, image.Progress{Phase: image.Ready, Total: whole, Done: whole, Unpacked: whole, Layers: 2, LayersDone: 2}, all[len(all)-1])
 }
 
 // A credential is not among the arguments, in the environment or in any file, neither while an image is fetched nor later.
@@ -322,7 +339,7 @@ func TestCredentialsOfRegistriesAreNotShown(t *testing.T) {
 		remote.WithAuth(authn.FromConfig(authn.AuthConfig{RegistryToken: "push"})))
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"/bin/job"}}, image.Credential{Token: token})
+		done <- p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"/bin/job"}}, Pull{Credential: image.Credential{Token: token}})
 	}()
 	require.Equal(t, "Bearer "+token, <-asked)
 	look := func() {

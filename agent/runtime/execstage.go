@@ -17,7 +17,7 @@ import (
 
 // Descriptors that the supervisor hands to the exec stage.
 const (
-	fdReport = 3 // an error message, or end of file when the job took over
+	fdReport = 3 // an error message, or end of file when the job took over; how far it is, of the process that pulls
 	fdGate   = 4 // one byte once the supervisor has written down who runs
 	fdVolume = 5 // the mount of the job's volume, if it has one
 )

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/gpus"
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/nettest"
 )
@@ -117,12 +116,12 @@ func TestAnImageForAnotherDriverIsRefused(t *testing.T) {
 	p.sandbox.GPUs = gpus.Driver{Version: "550.90.12", Facts: gpus.Facts{CUDA: "12.4", Brand: "tesla"}}
 	spec := Spec{LeaseID: "l", Image: digested, GPUMask: 1, GPUUUIDs: []string{"GPU-1"}}
 	for range 2 { // the image is there the second time
-		err := p.Prepare(background(t), spec, image.Credential{})
+		err := p.Prepare(background(t), spec, Pull{})
 		require.ErrorIs(t, err, ErrSpec)
 		require.ErrorContains(t, err, `it needs "cuda>=13.0 or brand=tesla,driver>=535,driver<536", and this machine has driver 550.90.12, CUDA 12.4, brand tesla`)
 	}
 	spec.LeaseID, spec.Env = "other", map[string]string{"NVIDIA_DISABLE_REQUIRE": "true"}
-	require.NoError(t, p.Prepare(background(t), spec, image.Credential{}))
+	require.NoError(t, p.Prepare(background(t), spec, Pull{}))
 	st, out := ran(t, p, Spec{LeaseID: "none", Image: digested, Command: []string{"who"}})
 	require.Equal(t, 0, st.Exit.Code, out)
 }

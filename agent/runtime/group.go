@@ -8,6 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/sdk/mesh"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // rendezvousPort is the port at which PyTorch's programs meet on the first member, unless the customer names another.
@@ -48,10 +49,11 @@ func (g Group) variables() map[string]string {
 	}
 }
 
-// hosts are lines of /etc/hosts. A container knows itself by its address in the network too, because programs announce it.
+// hosts are lines of /etc/hosts, for all places that there can be: machines may be added while the container runs. A container knows
+// itself by its address in the network too, because programs announce it.
 func (g Group) hosts() string {
 	var b strings.Builder
-	for i := range g.Size {
+	for i := range messages.MaxGroup {
 		fmt.Fprintf(&b, "%s\t%s\n", mesh.Address(i), mesh.Name(i))
 	}
 	return b.String()

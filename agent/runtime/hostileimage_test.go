@@ -88,7 +88,7 @@ func TestHostileConfigurationsAreRefusedBeforeTheStart(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		_, err = p.Status(background(t), "l")
 		require.ErrorIs(t, err, ErrNotFound)
-		require.NoError(t, p.Remove(background(t), "l"))
+		removeJob(t, p, "l")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestUsersThatTheLayersLackAreSaid(t *testing.T) {
 			st, out := ran(t, p, Spec{LeaseID: "l", Image: digested, Command: []string{"who"}, Limits: Limits{Wall: 2 * time.Minute}})
 			require.Equal(t, ReasonStartFailed, st.Exit.Reason, out)
 			require.Contains(t, st.Exit.Message, c.want)
-			require.NoError(t, p.Remove(background(t), "l"))
+			removeJob(t, p, "l")
 		})
 	}
 	fine := func(user string, layers ...v1.Layer) {
@@ -124,7 +124,7 @@ func TestUsersThatTheLayersLackAreSaid(t *testing.T) {
 		st, out := ran(t, p, Spec{LeaseID: "l", Image: digested, Command: []string{"who"}, Limits: Limits{Wall: 2 * time.Minute}})
 		require.Equal(t, 0, st.Exit.Code, st.Exit.Message)
 		require.Contains(t, out, "who 1 1000 1000\n")
-		require.NoError(t, p.Remove(background(t), "l"))
+		removeJob(t, p, "l")
 	}
 	fine("ml:ml", imagetest.Layer(t, users, groups, job))
 	fine("ml:ml", imagetest.Layer(t, job), imagetest.Layer(t, users), imagetest.Layer(t, groups))

@@ -56,7 +56,7 @@ func TestAJobsEndLeavesOtherProcessesAlone(t *testing.T) {
 	foreign := exec.CommandContext(t.Context(), "sleep", "2")
 	foreign.Env = append(os.Environ(), "GANTRY_LEASE="+id)
 	require.NoError(t, foreign.Start())
-	require.NoError(t, p.Remove(background(t), id))
+	removeJob(t, p, id)
 	require.NoError(t, foreign.Wait())
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -143,7 +142,7 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
 		if err := checkKey(spec); err != nil {
 			return Status{}, err
 		}
-		if err := p.Prepare(ctx, spec, image.Credential{}); err != nil {
+		if err := p.Prepare(ctx, spec, Pull{}); err != nil {
 			return Status{}, err
 		}
 		if err := p.launch(ctx, d, spec); err != nil {

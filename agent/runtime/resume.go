@@ -163,7 +163,7 @@ func (s *supervisor) mayGoOn(c snapshot.Container, size int64) error {
 	if err != nil {
 		return err
 	}
-	version, err := runscVersion(own.Runsc)
+	version, err := RunscVersion(own.Runsc)
 	if err != nil {
 		return err
 	}
@@ -283,8 +283,8 @@ func (s *supervisor) runsc(ctx context.Context, args ...string) ([]byte, error) 
 	return out, nil
 }
 
-// runscVersion is what a runsc says of itself. One that was built without that is known by its module's version.
-func runscVersion(path string) (string, error) {
+// RunscVersion is what a runsc says of itself. One that was built without that is known by its module's version.
+func RunscVersion(path string) (string, error) {
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("version of %s: %w", path, err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -43,8 +42,8 @@ type Runtime interface {
 	// Check says whether this node can run a job: ErrSpec, ErrImage, ErrNetwork or ErrVolume with the reason if not.
 	Check(spec Spec) error
 	// Prepare gets what a job needs before it starts, its image and the room for its volume. It may take minutes, and runs nothing of the job. ctx
-	// ends it. The credential opens the image for this once, and is written nowhere. Errors: those of Check, ErrPull.
-	Prepare(ctx context.Context, spec Spec, credential image.Credential) error
+	// ends it. Errors: those of Check, ErrPull.
+	Prepare(ctx context.Context, spec Spec, pull Pull) error
 	// Fill restores what a job goes on from, if it is anything, so that Start only has to let it go on. It returns when that
 	// is done; ctx bounds the wait, not the work. Repeating it changes nothing, and tries again after a failure. Errors: those
 	// of Check, ErrState.

@@ -1,15 +1,18 @@
 package runtime
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -77,7 +80,7 @@ type pullRequest struct {
 }
 
 // Prepare implements [Runtime]. A process of its own pulls, because it reads archives of strangers as root.
-func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Credential) error {
+func (p *Process) Prepare(ctx context.Context, spec Spec, pull Pull) error {
 	if err := p.Check(spec); err != nil || spec.Image == "" {
 		return err
 	}
@@ -98,18 +101,27 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	if d.exists(d.container()) {
 		return errors.Join(renewGPUs(d, sandbox), checkImage(d, spec))
 	}
-	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: credential})
+	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: pull.Credential})
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
+	told, tell, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	var hearing sync.WaitGroup
+	hearing.Go(func() { pull.hear(told) })
 	cmd := exec.CommandContext(ctx, p.exe, InternalCommand, stagePull, string(d))
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{}
 	cmd.Stdin = bytes.NewReader(raw)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.ExtraFiles = []*os.File{tell} // fdReport
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = child.Run(cmd)
+	tell.Close()
+	hearing.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("runtime: pull %s: %w", spec.Image, ctx.Err())
@@ -119,6 +131,31 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 		return fmt.Errorf("%w: %s", ErrPull, lastOf(out.Bytes()))
 	}
 	return checkImage(d, spec)
+}
+
+// Pull is how an image is fetched.
+type Pull struct {
+	// Credential opens the image for this once, and is written nowhere.
+	Credential image.Credential
+	// Report hears how far it is; nil for nothing. Calls do not overlap.
+	Report func(image.Progress)
+}
+
+// maxReport is how long a report of the process that pulls may be, bytes.
+const maxReport = 1 << 10
+
+// hear passes on what the process that pulls reports, until that ends.
+func (p Pull) hear(told *os.File) {
+	defer told.Close()
+	lines := bufio.NewScanner(told)
+	lines.Buffer(nil, maxReport)
+	for lines.Scan() {
+		var now image.Progress
+		if json.Unmarshal(lines.Bytes(), &now) == nil && p.Report != nil {
+			p.Report(now)
+		}
+	}
+	_, _ = io.Copy(io.Discard, told)
 }
 
 // lastOf is the end of what a process has printed.
@@ -194,7 +231,9 @@ func pull(dir leaseDir) error {
 	if limit == 0 {
 		limit = defaultImageBytes
 	}
-	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Keep: func(i image.Image) error {
+	tell := json.NewEncoder(os.NewFile(fdReport, "report"))
+	report := func(p image.Progress) { _ = tell.Encode(p) } // an agent that does not hear has ended
+	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Report: report, Keep: func(i image.Image) error {
 		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, GPUs: r.Sandbox.GPUs, Layers: store.Layers(), Image: i})
 	}})
 	return err

@@ -125,6 +125,7 @@ func (s *supervisor) run(signals <-chan os.Signal, secret secrets) Exit {
 		if err := s.start(); err != nil {
 			s.killTree()
 			s.drain()
+			s.backups.over()
 			return failed(err)
 		}
 	}

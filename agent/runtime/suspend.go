@@ -166,7 +166,7 @@ func (s *supervisor) save(ctx context.Context, r suspendRequest) (string, error)
 	if err != nil {
 		return "", err
 	}
-	version, err := runscVersion(own.Runsc)
+	version, err := RunscVersion(own.Runsc)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -83,7 +82,7 @@ func suspendOnce(b *testing.B, p, other *Process, reference string, mebibytes, r
 	from := backup
 	from.From = hashOf(b, made.Hash)
 	next.LeaseID, next.Backup = fmt.Sprintf("second%d", round), &from
-	require.NoError(b, other.Prepare(b.Context(), next, image.Credential{}))
+	require.NoError(b, other.Prepare(b.Context(), next, Pull{}))
 	begin = time.Now()
 	require.NoError(b, other.Fill(b.Context(), next))
 	lap("s-restore")

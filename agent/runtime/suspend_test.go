@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/gpus"
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
@@ -76,7 +75,7 @@ func goingOn(t *testing.T, from Spec, lease, hash string) Spec {
 
 func prepared(t *testing.T, p *Process, spec Spec) {
 	t.Helper()
-	require.NoError(t, p.Prepare(background(t), spec, image.Credential{}))
+	require.NoError(t, p.Prepare(background(t), spec, Pull{}))
 	require.NoError(t, p.Fill(background(t), spec))
 	st, err := p.Status(background(t), spec.LeaseID)
 	require.NoError(t, err)
@@ -283,7 +282,7 @@ func TestContainersThatCannotGoOn(t *testing.T) {
 	spec := withVolume(t, "l", reference, 32, "live=/mnt/data")
 	spec.Limits.MemoryMiB = 64
 	spec.Backup = &b
-	version, err := runscVersion(p.sandbox.Runsc)
+	version, err := RunscVersion(p.sandbox.Runsc)
 	require.NoError(t, err)
 	require.NotEmpty(t, version)
 	own := snapshot.Container{Image: reference, Command: spec.Command, Volume: *spec.Volume, Runsc: version}
@@ -332,7 +331,7 @@ func TestContainersThatCannotGoOn(t *testing.T) {
 			}
 		}
 		next := goingOn(t, spec, "l", hash)
-		require.NoError(t, p.Prepare(background(t), next, image.Credential{}))
+		require.NoError(t, p.Prepare(background(t), next, Pull{}))
 		err := p.Fill(background(t), next)
 		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, err, ErrState, want)
@@ -376,7 +375,7 @@ func TestPreparedJobsThatNeverRun(t *testing.T) {
 	stalled.Backup.Endpoint = slow.URL
 	ctx, cancel := context.WithCancel(t.Context())
 	filled := make(chan error, 1)
-	require.NoError(t, p.Prepare(background(t), stalled, image.Credential{}))
+	require.NoError(t, p.Prepare(background(t), stalled, Pull{}))
 	go func() { filled <- p.Fill(ctx, stalled) }()
 	<-slow.Asked
 	cancel()
@@ -410,7 +409,7 @@ func TestPreparedJobsThatNeverRun(t *testing.T) {
 	_, err = p.Status(background(t), "third")
 	require.ErrorIs(t, err, ErrNotFound)
 	prepared(t, p, third)
-	require.NoError(t, p.Remove(background(t), "third"))
+	removeJob(t, p, "third")
 	nothingAttached(t, p)
 	require.NoDirExists(t, filepath.Join(p.root, "third"))
 }

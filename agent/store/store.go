@@ -89,6 +89,9 @@ func (s *Store) Close() error { return s.db.Close() }
 // Notices keeps which notices for people were sent.
 func (s *Store) Notices() boltstore.Kept { return s.db.Kept("notices") }
 
+// Starts keeps how containers of images have started; see package starts.
+func (s *Store) Starts() boltstore.Kept { return s.db.Kept("starts") }
+
 // get reads one entry; ErrNotFound if there is none.
 func get(tx *bolt.Tx, bucket, key []byte, v any) error { return boltstore.GetJSON(tx, bucket, key, v) }
 

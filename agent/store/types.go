@@ -100,6 +100,8 @@ type Job struct {
 	User       string `json:"user,omitempty"`
 	// ShmMiB is the customer's size of /dev/shm; 0 for half of the memory.
 	ShmMiB uint64 `json:"shm_mib,omitempty"`
+	// Unrecorded: nobody is told how the image has started here.
+	Unrecorded bool `json:"unrecorded,omitempty"`
 }
 
 // Exit is how a job ended.

@@ -69,26 +69,38 @@ func VerifyAnswer(key, nonce, digest [32]byte, signature [64]byte) bool {
 	return ed25519.Verify(key[:], answered(nonce, digest), signature[:])
 }
 
+// Evidence is the key's: it has signed the challenge and the claims, which are in order. Error: attest.ErrMalformed.
+func (k *Key) Evidence(claims []attest.Evidence, binding attest.Binding) (attest.Evidence, error) {
+	var err error
+	if binding.Claims, err = bundle.Claims(claims); err != nil {
+		return attest.Evidence{}, err
+	}
+	public := k.Public()
+	return attest.Evidence{Kind: attest.KindGuest, Items: []attest.Item{
+		{Name: ItemKey, Data: public[:]},
+		{Name: ItemSignature, Data: ed25519.Sign(k.private, claimed(binding))},
+	}}, nil
+}
+
 // Vouch returns the key's evidence and the TEE's report over it and over the claims: all evidence of a bundle, in order,
 // but what vouches for it. binding has the keys of what comes after the TEE's report. Errors: report's,
 // attest.ErrMalformed.
 func (k *Key) Vouch(
 	claims []attest.Evidence, binding attest.Binding, report func(data [64]byte) (attest.Evidence, error),
 ) ([]attest.Evidence, error) {
-	var err error
+	own, err := k.Evidence(claims, binding)
+	if err != nil {
+		return nil, err
+	}
 	if binding.Claims, err = bundle.Claims(claims); err != nil {
 		return nil, err
 	}
-	public := k.Public()
-	binding.Keys = append(slices.Clone(binding.Keys), public)
+	binding.Keys = append(slices.Clone(binding.Keys), k.Public())
 	tee, err := report(binding.ReportData())
 	if err != nil {
 		return nil, err
 	}
-	return []attest.Evidence{{Kind: attest.KindGuest, Items: []attest.Item{
-		{Name: ItemKey, Data: public[:]},
-		{Name: ItemSignature, Data: ed25519.Sign(k.private, claimed(binding))},
-	}}, tee}, nil
+	return []attest.Evidence{own, tee}, nil
 }
 
 // Verifier checks that the key has signed the claims.

@@ -86,6 +86,38 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestShortRuns: who has a GPU for a second of a chain of fifteen has a fifteenth of its rate, and of its bandwidth what its walks
+// are of the walks' time.
+func TestShortRuns(t *testing.T) {
+	p := Profile{Order: 1024, Fold: 4, Rows: 1024, Resident: 2, Lanes: 4, ChainMs: 15_000, WalkMs: 1_500}
+	start := time.Unix(1_800_000_000, 0)
+	roots := make([]time.Time, 20)
+	for r := range roots {
+		roots[r] = start.Add(time.Duration(r+1) * 50 * time.Millisecond)
+	}
+	e := Entry{Rounds: 20, Walks: 8}
+	f := Measured(p, e, Timing{Start: start, Roots: roots, Commitment: roots[19].Add(10 * time.Millisecond)})
+	if want := 20.0 * (2 << 30) / 15; math.Abs(f.Operations-want) > 1 {
+		t.Errorf("%g operations a second, want %g", f.Operations, want)
+	}
+	if want := 4.0 * 8 * WalkSteps * ItemBytes / 1.5; math.Abs(f.Bandwidth-want) > 1 {
+		t.Errorf("%g bytes a second, want %g", f.Bandwidth, want)
+	}
+}
+
+func TestOverrun(t *testing.T) {
+	p := Profile{Order: 1024, Fold: 4, Rows: 1024, Resident: 2, Lanes: 4, ChainMs: 1_000, WalkMs: 500}
+	start := time.Unix(1_800_000_000, 0)
+	roots := []time.Time{start.Add(700 * time.Millisecond), start.Add(1_400 * time.Millisecond)} // the first ends in time, one is begun
+	for after, want := range map[time.Duration]time.Duration{
+		1_900 * time.Millisecond: -300 * time.Millisecond, 2_200 * time.Millisecond: 0, 4_200 * time.Millisecond: 2 * time.Second,
+	} {
+		if got := (Timing{Start: start, Roots: roots, Commitment: start.Add(after)}).Overrun(p, Entry{Rounds: 2}); got != want {
+			t.Errorf("%s: %s, want %s", after, got, want)
+		}
+	}
+}
+
 func steadyFrom(at time.Time, n int) []time.Time {
 	out := make([]time.Time, n)
 	for i := range out {

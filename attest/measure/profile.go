@@ -137,10 +137,12 @@ func (p Profile) Memory() uint64 { return uint64(p.Resident) * p.SlotBytes() }
 // Items is the number of items that a walk chooses from.
 func (p Profile) Items() uint64 { return p.Memory() / ItemBytes }
 
+func (p Profile) chain() time.Duration { return time.Duration(p.ChainMs) * time.Millisecond }
+
+func (p Profile) walk() time.Duration { return time.Duration(p.WalkMs) * time.Millisecond }
+
 // Time is how long rounds and walks are begun, together: a measurement takes a little longer.
-func (p Profile) Time() time.Duration {
-	return (time.Duration(p.ChainMs) + time.Duration(p.WalkMs)) * time.Millisecond
-}
+func (p Profile) Time() time.Duration { return p.chain() + p.walk() }
 
 // SlotRound is the round whose bytes lie in a slot after a number of rounds: the last that was written there.
 func (p Profile) SlotRound(slot, rounds uint32) uint32 {

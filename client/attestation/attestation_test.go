@@ -1,8 +1,6 @@
 package attestation
 
 import (
-	"bytes"
-	"crypto/ed25519"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,28 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/internal/testkit/testbundle"
+
 	"github.com/gantry-market/gantry/attest/bundle"
-	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/service"
 )
-
-// honest is the bundle of an honest tier 1 machine.
-func honest(t *testing.T) *bundle.Bundle {
-	t.Helper()
-	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{6}, ed25519.SeedSize))
-	b := &bundle.Bundle{
-		Challenge: attest.Challenge{ID: [32]byte{1}, Node: [32]byte{44}, NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_700_000_030},
-		Created:   1_700_000_000,
-	}
-	inv := inventory.Inventory{Version: inventory.Version, Cores: 4, RAMMiB: 1024, GPUs: []inventory.GPU{{Model: "NVIDIA A100", UUID: "GPU-00000000-0000-4000-8000-000000000001"}}}
-	e, err := inv.Evidence()
-	require.NoError(t, err)
-	b.Evidence = []attest.Evidence{e}
-	require.NoError(t, b.Sign(key))
-	return b
-}
 
 func asked(b *bundle.Bundle) *Request {
 	return &Request{File: "bundle", Bundle: b, Policy: policy.Default(), At: time.Unix(b.Created, 0)}
@@ -47,7 +29,7 @@ func write(t *testing.T, content []byte) string {
 }
 
 func TestABundleIsHeldAgainstWhatIsExpected(t *testing.T) {
-	b := honest(t)
+	b := testbundle.Honest(t)
 	digest, err := b.Digest()
 	require.NoError(t, err)
 	nonce, hash := b.Challenge.Nonce(), [32]byte(digest)
@@ -83,7 +65,7 @@ func TestEvidenceOfAnotherTimeOrHandIsRefused(t *testing.T) {
 		"freshness":      func(r *Request) { r.At = r.At.Add(365 * 24 * time.Hour) },
 		"node signature": func(r *Request) { r.Bundle.Signature[0] ^= 1 },
 	} {
-		r := asked(honest(t))
+		r := asked(testbundle.Honest(t))
 		change(r)
 		out, err := Verify(r)
 		require.NoError(t, err, name)
@@ -93,7 +75,7 @@ func TestEvidenceOfAnotherTimeOrHandIsRefused(t *testing.T) {
 }
 
 func TestABundleIsReadFromItsFile(t *testing.T) {
-	b := honest(t)
+	b := testbundle.Honest(t)
 	raw, err := b.Encode()
 	require.NoError(t, err)
 	got, err := ReadBundle(write(t, raw))

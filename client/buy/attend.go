@@ -53,6 +53,7 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 
 	out := d.b.output(l, d.r.args.Nodes > 1)
 	defer d.renewing(ctx, l)()
+	defer d.awaitServing(ctx, l)()
 	inspected := d.inspecting(ctx, l, halt)
 	err := d.followUntilFailed(ctx, l, out)
 	if f, ok := out.(interface{ Flush() error }); ok {

@@ -154,7 +154,7 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 // *badMachine.
 func (d *deal) deploy(ctx context.Context, l market.Lease, c *messages.RegistryCredential, v volumeSecrets, revoked int64) (messages.LeaseStatus, error) {
 	req := messages.DeployRequest{
-		Version: messages.Version, Lease: l.Address, Job: d.r.job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked, Group: d.group(l.Address),
+		Version: messages.Version, Lease: l.Address, Job: d.r.job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked, Group: d.group(l.Address), Unrecorded: d.p.Unrecorded,
 	}
 	for tries := 0; ; tries++ {
 		d.jobs.Lock()

@@ -34,11 +34,24 @@ const (
 
 // backup resolves where snapshots of a job's volume go, and tries the bucket. What it returns has neither key nor
 // credentials. saved is the suspended container with which the job continues; nil for none.
-func (b *Buyer) backup(ctx context.Context, r *Request) (to *messages.Backup, saved *snapshot.Container, err error) {
+func (b *Buyer) backup(ctx context.Context, r *Request, t *terms) (to *messages.Backup, saved *snapshot.Container, err error) {
+	if r.Keep && r.Backup == "" {
+		return nil, nil, noBucket()
+	}
 	if to, err = r.bucket(); to == nil || err != nil {
 		return nil, nil, err
 	}
-	whole, err := b.WithBackupSecrets(to)
+	f := b.folder
+	if r.Keep {
+		t.keptIn, t.given = to.Prefix, to.From
+		if to, err = b.keep(ctx, r, to); err != nil {
+			return nil, nil, err
+		}
+		if f, err = b.folderOf(ctx, b.customer); err != nil {
+			return nil, nil, err
+		}
+	}
+	whole, err := b.withSecrets(to, f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,12 +87,15 @@ func (r *Request) checkBackup() error {
 // bucket is where snapshots of the job's volume go; nil for none.
 func (r *Request) bucket() (*messages.Backup, error) {
 	if r.Backup == "" {
+		if r.Keep {
+			return nil, nil
+		}
 		if r.BackupEvery != 0 || r.Restore != "" {
 			return nil, usage("--backup-every and --restore are for volumes with a backup", "say where it is: --backup s3://BUCKET/FOLDER")
 		}
 		return nil, nil
 	}
-	if r.Volume == "" && r.Restore == "" {
+	if r.Volume == "" && (r.Restore == "" || r.Keep) {
 		return nil, usage("--backup is for volumes", "name one, such as --volume data:50GiB")
 	}
 	b, err := BucketFolder(r.Backup, r.BackupEndpoint)
@@ -117,7 +133,12 @@ func (b *Buyer) WithBackupSecrets(to *messages.Backup) (*messages.Backup, error)
 	if to == nil {
 		return nil, nil
 	}
-	secret, err := b.backupSecret()
+	return b.withSecrets(to, b.folder)
+}
+
+// withSecrets is WithBackupSecrets with the key of a folder: that of the signer, and for volumes that are kept that of the customer.
+func (b *Buyer) withSecrets(to *messages.Backup, f *purchase.Folder) (*messages.Backup, error) {
+	secret, err := b.backupSecret(f)
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +157,10 @@ func (b *Buyer) WithBackupSecrets(to *messages.Backup) (*messages.Backup, error)
 // BackupKeyFile is the file of what the keys of backups of a folder's wallet are made of.
 func BackupKeyFile(f *purchase.Folder) string { return filepath.Join(f.Dir(), fileBackups) }
 
-// backupSecret is what the keys of the wallet's backups are made of; the first command that needs it makes it. Without
+// backupSecret is what the keys of a wallet's backups are made of; the first command that needs it makes it. Without
 // it no snapshot can be read.
-func (b *Buyer) backupSecret() ([]byte, error) {
-	path := BackupKeyFile(b.folder)
+func (b *Buyer) backupSecret(f *purchase.Folder) ([]byte, error) {
+	path := BackupKeyFile(f)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := b.makeBackupSecret(path); err != nil {

@@ -26,7 +26,7 @@ func TestOneBackupKeyIsMade(t *testing.T) {
 		wg.Go(func() {
 			ready.Done()
 			ready.Wait()
-			secrets[i], errs[i] = b.backupSecret()
+			secrets[i], errs[i] = b.backupSecret(f)
 		})
 	}
 	wg.Wait()

@@ -24,9 +24,18 @@ import (
 func (r terms) fingerprint() ([32]byte, error) {
 	r.args.Nonce, r.args.JobDigest = 0, [32]byte{}
 	r.job.Salt = nil
+	backup := r.backup
+	if r.request.Keep && backup != nil { // size and newest snapshot are not of the request, unless it says them
+		r.job.Volume, r.args.Requirement.MinDiskGib = nil, 0
+		kept := *backup
+		kept.From, backup = r.given, &kept
+	}
 	asks := []any{r.args, r.job, r.auction, r.reveal, r.rerun()}
-	if r.backup != nil {
-		asks = append(asks, r.backup)
+	if backup != nil {
+		asks = append(asks, backup)
+	}
+	if r.request.Keep {
+		asks = append(asks, "keep", r.volume)
 	}
 	if r.request.UntilStopped {
 		asks = append(asks, "until stopped", r.request.Budget)
@@ -88,7 +97,7 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 		case p.Request != asks:
 			return nil, releasedUnless(nil, held, usage(fmt.Sprintf("the name %q stands for another purchase: order %s of %s UTC", name, order, service.When(p.Created.Unix())),
 				"repeat that command as it was, or choose another name; see: gantry resume"))
-		case p.Stage == purchase.Over && !p.Bought: // nothing came of it
+		case p.CameToNothing():
 			if err := held.Release(); err != nil {
 				return nil, err
 			}
@@ -138,8 +147,9 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	asked := &r.request
 	p.Args, p.Auction, p.Reveal, p.Job, p.Created = r.args, r.auction, r.reveal, &r.job, time.Now()
 	p.Backup, p.Gateway, p.Public = r.backup, asked.Gateway, asked.Public
+	keptFolder(&r, &p)
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
-	p.Registry = asked.Registry
+	p.Registry, p.Unrecorded = asked.Registry, asked.Unrecorded
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
 	p.Verify, p.Inspect, p.Attest, p.UntilStopped = asked.Verify, asked.Inspect, asked.Attest, asked.UntilStopped
 	most, err := asked.budget()
@@ -154,7 +164,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 		}
 	}
 	d := b.dealOf(ctx, v, mk, p, held)
-	d.r.noPrice, d.r.noTime, d.r.first, d.r.ports, d.fresh = r.noPrice, r.noTime, r.first, r.ports, true
+	d.r.noPrice, d.r.noTime, d.r.first, d.r.ports, d.r.health, d.fresh = r.noPrice, r.noTime, r.first, r.ports, r.health, true
 	return d, nil
 }
 
@@ -197,6 +207,9 @@ func (d *deal) over(bought bool, end error) error {
 		return errors.Join(end, fmt.Errorf("result of order %s: %w", d.order, err))
 	}
 	d.p.Bought = d.p.Bought || bought
+	if !d.p.Bought {
+		d.releaseVolume()
+	}
 	d.p.End(exit, outcome, raw)
 	return errors.Join(end, d.held.Write(d.p))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -55,6 +56,8 @@ type Options struct {
 	Confirm func(context.Context, Offer) error
 	// Waiting is told what is waited for until stop is called. Nil for nothing.
 	Waiting func(Wait) (stop func())
+	// Serves waits until the program in a lease's container answers its health check; nil: nobody asks. container.Serves is one.
+	Serves func(ctx context.Context, r *Remote, l market.Lease, probe template.Probe) error
 	// Output is where the output of a lease's job goes; oneOfSeveral: the order has others. A writer with Flush() error,
 	// such as a [bufio.Writer], is flushed at the output's end. Nil discards the output.
 	Output func(l market.Lease, oneOfSeveral bool) io.Writer

@@ -40,17 +40,11 @@ type Attending struct {
 // attends its purchase. It also brings jobs of purchases that a program before was killed in, once their orders are awarded. A
 // purchase is held only meanwhile, so that commands can work on it. Call Attend before the program buys.
 func (b *Buyer) Attend(ctx context.Context, a Attending) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
 	c := carrier{Buyer: b, Attending: a, begun: map[solana.PublicKey]bool{}, taken: map[life]bool{}}
 	for _, p := range b.purchases() {
 		c.begun[p.Order] = p.Stage == purchase.Intended || p.Stage == purchase.Placed
 	}
-	var following sync.WaitGroup
-	following.Go(func() { c.run(ctx) })
-	return func() {
-		cancel()
-		following.Wait()
-	}
+	return beside(ctx, c.run)
 }
 
 // life is one of the leases that an address has been.
@@ -100,7 +94,7 @@ func (c *carrier) follow(ctx context.Context) error {
 		for _, l := range fresh {
 			c.taken[lifeOf(&l)] = true
 			i := slices.IndexFunc(bought, func(p purchase.Purchase) bool { return p.Order == l.Order })
-			if i < 0 || !bought[i].Detach || bought[i].Stage == purchase.Over || !c.Ours(bought[i].Name) {
+			if i < 0 || !bought[i].Detach || bought[i].Stage == purchase.Over || !c.Ours(purchase.NameOf(bought, &bought[i])) {
 				continue
 			}
 			p := &bought[i]

@@ -76,15 +76,15 @@ func (m *ClusterMember) Running() bool { return m.Status == market.LeaseRunning.
 // PickCluster finds a cluster among purchases by its name, its order's address, or the beginning of that. leases are those of
 // its customer that are on chain. Error: Failure where the purchase is not a cluster.
 func PickCluster(all []purchase.Purchase, leases []service.Lease, text string) (Cluster, error) {
-	p, err := pickCluster(all, text)
+	family, err := pickCluster(all, text)
 	if err != nil {
 		return Cluster{}, err
 	}
-	return clusterOf(p, leases), nil
+	return clusterOf(family, leases), nil
 }
 
-// pickCluster finds the purchase of a cluster.
-func pickCluster(all []purchase.Purchase, text string) (*purchase.Purchase, error) {
+// pickCluster finds the purchases of a cluster; see purchase.Cluster.
+func pickCluster(all []purchase.Purchase, text string) ([]purchase.Purchase, error) {
 	order, err := PickPurchase(all, text)
 	if err != nil {
 		f := classify(err)
@@ -94,19 +94,19 @@ func pickCluster(all []purchase.Purchase, text string) (*purchase.Purchase, erro
 	switch {
 	case i < 0:
 		return nil, &failure{Code: service.CodeRefused, Reason: fmt.Sprintf("order %s was not placed from this computer", order), Cause: ErrNoCluster}
-	case !isCluster(&all[i]):
+	case !isCluster(&all[i]) && all[i].Joins.IsZero():
 		return nil, &failure{
 			Code: service.CodeRefused, Reason: fmt.Sprintf("order %s is not a cluster: it has no private network", order),
 			Advice: "order containers on several machines: gantry cluster up --nodes 2 --image …", Cause: ErrNoCluster,
 		}
 	}
-	return &all[i], nil
+	return purchase.Cluster(all, order), nil
 }
 
-// isCluster reports whether machines of a purchase have a private network, or will have one. The job of a purchase that is over
+// isCluster reports whether machines of a purchase have a private network of their own, or will have one. The job of a purchase that is over
 // is forgotten: then it is the network that was recorded.
 func isCluster(p *purchase.Purchase) bool {
-	if p.Args.Nodes < 2 || p.Args.Redundant {
+	if p.Args.Nodes < 2 || p.Args.Redundant || !p.Joins.IsZero() {
 		return false
 	}
 	if p.Job == nil {
@@ -115,15 +115,20 @@ func isCluster(p *purchase.Purchase) bool {
 	return p.Job.Image != ""
 }
 
-func clusterOf(p *purchase.Purchase, leases []service.Lease) Cluster {
+// clusterOf is a cluster of purchases.
+func clusterOf(family []purchase.Purchase, leases []service.Lease) Cluster {
+	p := &family[0]
 	c := Cluster{
 		Order: p.Order.String(), Name: p.Name, Members: []ClusterMember{}, MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Created: p.Created.Unix(),
-		Cost: costOf(p.Order, leases),
+		Cost: costOf(family, leases),
 	}
-	// It was checked when the order was placed.
-	most, _ := market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, p.Args.Duration, p.Args.Nodes)
+	var most market.USDC
+	for i := range family { // they were checked when the orders were placed
+		part, _ := market.OrderCost(family[i].Args.MaxPrice, family[i].Args.GPUsPerNode, family[i].Args.Duration, family[i].Args.Nodes)
+		most += part
+	}
 	c.Cap = most.String()
-	for i, m := range p.Group {
+	for i, m := range purchase.Members(family) {
 		member := ClusterMember{
 			Place: i, Host: mesh.Name(i), Address: mesh.Address(i).String(),
 			Lease: solana.PublicKey(m.Lease).String(), Status: statusClosed,
@@ -135,7 +140,11 @@ func clusterOf(p *purchase.Purchase, leases []service.Lease) Cluster {
 		}
 		c.Members = append(c.Members, member)
 	}
-	if c.State = stateOf(p, c.Members); c.State == ClusterFailed {
+	last := &family[len(family)-1]
+	if c.State = stateOf(p, c.Members); c.State == ClusterRunning && len(last.Group) == 0 {
+		c.State = ClusterStarting // machines that are added are not awarded yet
+	}
+	if c.State == ClusterFailed {
 		c.Failed = cmp.Or(p.Outcome, "nothing was bought")
 	}
 	made := clusterTypeOf(p.Job)
@@ -158,7 +167,7 @@ func stateOf(p *purchase.Purchase, members []ClusterMember) string {
 	}
 	live := starting + running
 	switch {
-	case p.Stage == purchase.Over && !p.Bought:
+	case p.CameToNothing():
 		return ClusterFailed
 	case len(members) == 0 && p.Stage == purchase.Over, len(members) > 0 && live == 0:
 		return ClusterEnded
@@ -172,11 +181,11 @@ func stateOf(p *purchase.Purchase, members []ClusterMember) string {
 	return ClusterRunning
 }
 
-// costOf is what the leases of an order have cost at most, USDC.
-func costOf(order solana.PublicKey, leases []service.Lease) string {
+// costOf is what the leases of a cluster's orders have cost at most, USDC.
+func costOf(family []purchase.Purchase, leases []service.Lease) string {
 	var sum market.USDC
 	for i := range leases {
-		if leases[i].Order != order.String() {
+		if !slices.ContainsFunc(family, func(p purchase.Purchase) bool { return p.Order.String() == leases[i].Order }) {
 			continue
 		}
 		cost, err := market.ParseUSDC(leases[i].Cost)
@@ -190,17 +199,18 @@ func costOf(order solana.PublicKey, leases []service.Lease) string {
 
 // Clusters are those that were bought from this folder, the latest first, also those that are over.
 func (b *Buyer) Clusters(ctx context.Context) ([]Cluster, error) {
-	all := slices.DeleteFunc(b.purchases(), func(p purchase.Purchase) bool { return !isCluster(&p) || p.Args.Customer != b.customer })
+	all := b.purchases()
+	first := slices.DeleteFunc(slices.Clone(all), func(p purchase.Purchase) bool { return !isCluster(&p) || p.Args.Customer != b.customer })
 	out := []Cluster{}
-	if len(all) == 0 {
+	if len(first) == 0 {
 		return out, nil
 	}
 	leases, err := b.service.Leases(ctx, b.customer)
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		c, err := b.described(ctx, &all[i], leases)
+	for i := range first {
+		c, err := b.described(ctx, purchase.Cluster(all, first[i].Order), leases)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +221,7 @@ func (b *Buyer) Clusters(ctx context.Context) ([]Cluster, error) {
 
 // Cluster is the one of a name or order. Error: ErrNoCluster.
 func (b *Buyer) Cluster(ctx context.Context, text string) (Cluster, error) {
-	p, err := pickCluster(b.purchases(), text)
+	family, err := pickCluster(b.purchases(), text)
 	if err != nil {
 		return Cluster{}, err
 	}
@@ -219,12 +229,12 @@ func (b *Buyer) Cluster(ctx context.Context, text string) (Cluster, error) {
 	if err != nil {
 		return Cluster{}, err
 	}
-	return b.described(ctx, p, leases)
+	return b.described(ctx, family, leases)
 }
 
 // described is a cluster with the address that a gateway has given to it.
-func (b *Buyer) described(ctx context.Context, p *purchase.Purchase, leases []service.Lease) (Cluster, error) {
-	c := clusterOf(p, leases)
+func (b *Buyer) described(ctx context.Context, family []purchase.Purchase, leases []service.Lease) (Cluster, error) {
+	p, c := &family[0], clusterOf(family, leases)
 	if len(p.Public) == 0 || len(c.Members) == 0 || !c.Members[0].Running() {
 		return c, nil
 	}
@@ -261,5 +271,5 @@ func hostOf(p *purchase.Purchase, lease solana.PublicKey) string {
 	if i < 0 {
 		return "a machine"
 	}
-	return mesh.Name(i)
+	return mesh.Name(p.First + i)
 }

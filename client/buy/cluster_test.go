@@ -55,7 +55,7 @@ func TestAClusterIsAsItsLeasesAre(t *testing.T) {
 	} {
 		q := p
 		q.Stage, q.Bought, q.Group = x.stage, x.bought, p.Group[:x.group]
-		c := clusterOf(&q, x.leases)
+		c := clusterOf([]purchase.Purchase{q}, x.leases)
 		require.Equal(t, x.state, c.State, x.what)
 		require.Equal(t, x.cost, c.Cost, x.what)
 		require.Len(t, c.Members, x.group, x.what)

@@ -19,39 +19,76 @@ import (
 // endsAtOnce is how many leases of a cluster are ended at the same time.
 const endsAtOnce = 8
 
-// EndCluster ends a cluster of this folder: an order that waits is cancelled, leases that run are ended. A lease that is awarded
+// EndCluster ends a cluster of this folder: orders that wait are cancelled, leases that run are ended. A lease that is awarded
 // cannot be ended before it starts: it is waited for, as long as within says at most. Left of the answer says what is left then.
 // Calling again continues. Error: ErrNoCluster, or those of leases that could not be ended.
 func (b *Buyer) EndCluster(ctx context.Context, text string, within time.Duration) (Cluster, error) {
-	p, err := pickCluster(b.purchases(), text)
+	family, err := pickCluster(b.purchases(), text)
 	if err != nil {
 		return Cluster{}, err
 	}
+	parts := make([]*clusterEnd, len(family))
+	for i, p := range family {
+		e, end, err := b.clusterEnd(ctx, p)
+		if err != nil {
+			return Cluster{}, err
+		}
+		defer end()
+		parts[i] = e
+	}
+	for _, e := range parts { // before any is waited for
+		if err := e.endRunning(); err != nil {
+			return Cluster{}, err
+		}
+	}
+	late := time.Now().Add(within)
+	var leases []service.Lease
+	var left []string
+	for i, e := range parts {
+		part, err := e.run(time.Until(late))
+		if err != nil {
+			return Cluster{}, err
+		}
+		family[i], left = e.p, append(left, part...)
+		leases = append(leases, service.DescribeLeases(e.v, e.v.LeasesOfOrder(e.p.Order), b.service.Clock.Latest(ctx).Unix())...)
+	}
+	c := clusterOf(family, leases)
+	c.Left = left
+	return c, nil
+}
+
+// clusterEnd prepares the end of one order of a cluster. The caller calls end.
+func (b *Buyer) clusterEnd(ctx context.Context, p purchase.Purchase) (_ *clusterEnd, end func(), err error) {
 	mk, err := b.market(ctx)
 	if err != nil {
-		return Cluster{}, err
+		return nil, nil, err
 	}
 	held, err := b.folder.Hold(p.Order)
 	if err != nil && !errors.Is(err, purchase.ErrHeld) {
-		return Cluster{}, err
+		return nil, nil, err
 	}
-	e := &clusterEnd{b: b, ctx: ctx, p: *p, held: held, start: mk.Params.StartDeadlineSecs}
+	e := &clusterEnd{b: b, ctx: ctx, p: p, held: held, start: mk.Params.StartDeadlineSecs}
+	release := func() {
+		if held != nil {
+			_ = held.Release()
+		}
+	}
 	if held != nil {
-		defer held.Release()
 		if e.p, err = held.Read(); err != nil {
-			return Cluster{}, err
+			release()
+			return nil, nil, err
 		}
 	}
 	v, stop, err := b.service.Live(ctx, view.With(append(view.Kinds(market.KindKeeper), query.LeasesOfOrder(p.Order)), p.Order))
 	if err != nil {
-		return Cluster{}, err
+		release()
+		return nil, nil, err
 	}
-	defer stop()
 	e.v = v
-	return e.run(within)
+	return e, func() { stop(); release() }, nil
 }
 
-// clusterEnd is a cluster that a call ends.
+// clusterEnd is an order of a cluster that a call ends.
 type clusterEnd struct {
 	b     *Buyer
 	ctx   context.Context // of the call
@@ -61,18 +98,19 @@ type clusterEnd struct {
 	start uint32         // the market's start deadline, seconds
 }
 
-func (e *clusterEnd) run(within time.Duration) (Cluster, error) {
+// run ends the order's leases, and says what is left of them.
+func (e *clusterEnd) run(within time.Duration) (left []string, err error) {
 	if err := e.unsent(); err != nil {
-		return Cluster{}, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, within)
 	defer cancel()
 	for {
 		if err := e.endRunning(); err != nil {
-			return Cluster{}, err
+			return nil, err
 		}
 		if err := e.cancelOrder(); err != nil {
-			return Cluster{}, err
+			return nil, err
 		}
 		left := e.left()
 		if len(e.running()) > 0 { // one has started since
@@ -83,21 +121,16 @@ func (e *clusterEnd) run(within time.Duration) (Cluster, error) {
 		}
 		err := e.v.WaitFor(ctx, func(*view.View) bool { return len(e.left()) == 0 || len(e.running()) > 0 })
 		if e.ctx.Err() != nil {
-			return Cluster{}, interrupted("interrupted while machines of the cluster start: "+left[0], "end it again: gantry cluster down "+e.p.Order.String())
+			return nil, interrupted("interrupted while machines of the cluster start: "+left[0], "end it again: gantry cluster down "+e.p.Order.String())
 		}
 		if err != nil { // within is over
 			break
 		}
 	}
-	left := e.left()
-	if len(left) == 0 {
-		if err := e.over(); err != nil {
-			return Cluster{}, err
-		}
+	if left = e.left(); len(left) == 0 {
+		err = e.over()
 	}
-	c := e.cluster()
-	c.Left = left
-	return c, nil
+	return left, err
 }
 
 // unsent refuses to end what another process is about to send, and what may still take effect.
@@ -195,9 +228,4 @@ func (e *clusterEnd) over() error {
 	}
 	e.p.End(exit, outcome, nil)
 	return e.held.Write(e.p)
-}
-
-// cluster is the cluster as the view shows it.
-func (e *clusterEnd) cluster() Cluster {
-	return clusterOf(&e.p, service.DescribeLeases(e.v, e.v.LeasesOfOrder(e.p.Order), e.b.service.Clock.Latest(e.ctx).Unix()))
 }

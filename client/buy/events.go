@@ -8,6 +8,7 @@ import (
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/snapshot"
 	"github.com/gantry-market/gantry/sdk/txm"
@@ -40,6 +41,8 @@ type (
 	BackupKeyMade struct{ Path string }
 	// ContainerFound: the job continues a suspended container.
 	ContainerFound struct{ Container snapshot.Container }
+	// VolumeFound: the job has a volume that is kept. It begins with a snapshot, or is empty.
+	VolumeFound struct{ Found volumes.Found }
 	// FirstRunClosed: keepers do not know the machines of the run that is repeated any more.
 	FirstRunClosed struct{ Order solana.PublicKey }
 	// PriceTaken: the request named no price, and the model's reference price is the most that is paid.
@@ -131,11 +134,28 @@ type (
 
 // Events of a lease.
 type (
+	// Fetching: how far the machine has fetched the job's image, as the machine reports it. It comes again and again.
+	Fetching struct {
+		Lease market.Lease
+		Image service.Image
+	}
 	// Running: the job is handed over, and the lease runs. Ports are those of its template.
 	Running struct {
 		Lease market.Lease
 		After time.Duration
 		Ports []template.Port
+	}
+	// Serving: the program of a template answers its health check, so long after its lease ran.
+	Serving struct {
+		Lease market.Lease
+		Probe template.Probe
+		After time.Duration
+	}
+	// NotServing: it has not answered within its time. The lease runs on.
+	NotServing struct {
+		Lease market.Lease
+		Probe template.Probe
+		Err   error
 	}
 	// OutputEnded: the machine does not give the rest of the output.
 	OutputEnded struct{ Err error }
@@ -207,6 +227,7 @@ func (Declined) event()            {}
 func (Bought) event()              {}
 func (BackupKeyMade) event()       {}
 func (ContainerFound) event()      {}
+func (VolumeFound) event()         {}
 func (FirstRunClosed) event()      {}
 func (PriceTaken) event()          {}
 func (TimeTaken) event()           {}
@@ -226,7 +247,10 @@ func (Left) event()                {}
 func (Inspected) event()           {}
 func (InspectionMissed) event()    {}
 func (InspectionUndecided) event() {}
+func (Fetching) event()            {}
 func (Running) event()             {}
+func (Serving) event()             {}
+func (NotServing) event()          {}
 func (OutputEnded) event()         {}
 func (Exited) event()              {}
 func (ReceiptSigned) event()       {}
@@ -268,6 +292,7 @@ const (
 	WaitEnd                      // the lease to end with its job
 	WaitOutputs                  // the outputs to be compared
 	WaitSuspended                // the machine to save the container
+	WaitSnapshot                 // the last snapshot of a volume whose lease has ended
 )
 
 // Wait is something that takes its time.

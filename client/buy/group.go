@@ -5,12 +5,17 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
+
+// tellsWithin is how long the machines of a cluster are told of machines that are added.
+const tellsWithin = 30 * time.Second
 
 // regroup notes which leases of the order have a private network together: all of an order over several machines that
 // run containers, unless their outputs are compared. A lease that continues a failed one takes its place, and so its address.
@@ -26,7 +31,8 @@ func (d *deal) regroup() error {
 			live = append(live, l)
 		}
 	}
-	if d.r.job.Image == "" || d.p.Args.Redundant || len(d.p.Group) == 0 && len(live) < 2 {
+	alone := d.p.Joins.IsZero() && len(d.p.Group) == 0 && len(live) < 2
+	if d.r.job.Image == "" || d.p.Args.Redundant || alone {
 		return nil
 	}
 	now := grouped(d.p.Group, live)
@@ -69,13 +75,27 @@ func grouped(members []messages.GroupMember, live []market.Lease) []messages.Gro
 
 // group is what the machine of a lease is told of its private network; nil for none.
 func (d *deal) group(lease solana.PublicKey) *messages.Group {
-	d.jobs.Lock()
-	defer d.jobs.Unlock()
-	i := slices.IndexFunc(d.p.Group, func(m messages.GroupMember) bool { return m.Lease == lease })
+	members := purchase.Members(d.cluster())
+	i := slices.IndexFunc(members, func(m messages.GroupMember) bool { return m.Lease == lease })
 	if i < 0 {
 		return nil
 	}
-	return &messages.Group{Index: uint8(i), Members: slices.Clone(d.p.Group)}
+	return &messages.Group{Index: uint8(i), Members: members}
+}
+
+// cluster are the purchases whose machines share a private network with those of this one. Other processes write the others.
+func (d *deal) cluster() []purchase.Purchase {
+	d.jobs.Lock()
+	p := d.p
+	p.Group = slices.Clone(p.Group)
+	d.jobs.Unlock()
+	out := purchase.Cluster(d.b.purchases(), p.Order)
+	for i := range out {
+		if out[i].Order == p.Order {
+			out[i] = p
+		}
+	}
+	return out
 }
 
 // tellGroup tells the machines of all leases that run how the group is now, again and again until they answer or ctx ends. The
@@ -86,13 +106,27 @@ func (d *deal) tellGroup(ctx context.Context) {
 	leases := slices.Clone(d.leases)
 	d.jobs.Unlock()
 	var told sync.WaitGroup
+	defer told.Wait()
+	d.tell(ctx, &told, leases)
+	for _, p := range d.cluster() {
+		if p.Order == d.order || p.Job == nil {
+			continue
+		}
+		other := d.b.dealOf(ctx, d.v, d.mk, p, nil) // it is only read
+		other.remote = d.remote
+		other.tell(ctx, &told, d.v.LeasesOfOrder(p.Order))
+	}
+}
+
+// tell tells the machines of leases of the purchase that run.
+func (d *deal) tell(ctx context.Context, told *sync.WaitGroup, leases []market.Lease) {
 	for _, l := range leases {
 		cur, ok := d.v.Lease(l.Address)
 		if !ok || cur.State() != market.LeaseRunning || d.group(l.Address) == nil {
 			continue
 		}
 		told.Go(func() {
-			secrets, err := d.volumeSecrets(l.Address)
+			secrets, err := d.volumeSecrets(ctx, l.Address)
 			if err == nil {
 				_, err = d.deploy(ctx, l, nil, secrets, 0)
 			}
@@ -101,5 +135,4 @@ func (d *deal) tellGroup(ctx context.Context) {
 			}
 		})
 	}
-	told.Wait()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -28,6 +29,14 @@ func (d *deal) start() error {
 	stop := d.b.waiting(Wait{For: WaitStart, Order: d.order})
 	defer stop()
 	g, gctx := errgroup.WithContext(ctx)
+	if !d.p.Joins.IsZero() { // the others must know the new machines before these call them
+		g.Go(func() error {
+			tctx, cancel := context.WithTimeout(gctx, tellsWithin)
+			defer cancel()
+			d.tellGroup(tctx)
+			return nil
+		})
+	}
 	for _, l := range d.leases {
 		if l.State() == market.LeaseAwarded || l.State() == market.LeaseRunning {
 			g.Go(func() error {
@@ -59,7 +68,10 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	volume, err := d.volumeSecrets(l.Address)
+	if err := d.assignVolume(ctx, l); err != nil {
+		return err
+	}
+	volume, err := d.volumeSecrets(ctx, l.Address)
 	if err != nil {
 		return err
 	}
@@ -93,14 +105,12 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
+	halt := sync.OnceFunc(d.besideFetch(ctx, l, credential, volume))
+	defer halt()
 	rctx, cancel := context.WithCancel(ctx)
-	var renewing, keys sync.WaitGroup
-	defer renewing.Wait()
+	var keys sync.WaitGroup
 	defer keys.Wait()
 	defer cancel()
-	if credential != nil {
-		renewing.Go(func() { d.renewCredential(rctx, l, volume) })
-	}
 	wctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
 	if volume.key != nil {
@@ -128,6 +138,7 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	}
 	keys.Wait() // a lease that has started on chain may still wait for the key
 	cur.Node = l.Node
+	halt() // nothing is told of the image once the lease runs
 	d.b.tell(Running{Lease: cur, After: time.Since(d.began), Ports: d.r.ports})
 	d.expose(cur)
 	return nil
@@ -141,6 +152,31 @@ func refusedJob(l market.Lease, refusal *service.RefusedByNode) error {
 		Code: service.CodeRefused, Reason: fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, printable.Text(refusal.Why)),
 		Advice: "its lease does not start, and what is reserved comes back, except for the seconds in which the machine was kept: order anew, with another job or from another machine",
 		Cause:  fmt.Errorf("%w: %w", errJobRefused, refusal),
+	}
+}
+
+// besideFetch does what is needed while the machine fetches the image, until end is called, which waits.
+func (d *deal) besideFetch(ctx context.Context, l market.Lease, c *messages.RegistryCredential, v volumeSecrets) (end func()) {
+	var work []func(context.Context)
+	if c != nil {
+		work = append(work, func(ctx context.Context) { d.renewCredential(ctx, l, v) })
+	}
+	if d.r.job.Image != "" && d.b.o.OnEvent != nil {
+		work = append(work, func(ctx context.Context) { d.watchImage(ctx, l) })
+	}
+	return beside(ctx, work...)
+}
+
+// beside does work until end is called, which waits.
+func beside(ctx context.Context, work ...func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, f := range work {
+		wg.Go(func() { f(ctx) })
+	}
+	return func() {
+		cancel()
+		wg.Wait()
 	}
 }
 
@@ -164,6 +200,24 @@ func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volum
 		}
 		if err != nil && ctx.Err() == nil {
 			d.b.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")
+		}
+	}
+}
+
+// imageEvery is how often a machine is asked how far the image is.
+const imageEvery = time.Second
+
+// watchImage tells how far the machine has fetched the image, until ctx ends. A machine that does not answer is asked again.
+func (d *deal) watchImage(ctx context.Context, l market.Lease) {
+	var last *service.Image
+	for wait.For(ctx, imageEvery) == nil {
+		st, err := d.remote.Status(ctx, l)
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		if now := service.DescribeJob(&l, st).Image; now != nil && (last == nil || *now != *last) {
+			last = now
+			d.b.tell(Fetching{Lease: l, Image: *now})
 		}
 	}
 }

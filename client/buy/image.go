@@ -2,6 +2,7 @@ package buy
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // registryWait is how long a command waits for a registry that is asked too often.
@@ -55,33 +57,18 @@ type resolved struct {
 }
 
 // resolveImage returns the reference with the digest of what its registry has under it now, so that the order names
-// what runs. It asks as a stranger does; only for an image that is not there for everyone, and only where the machine
-// may be given a credential, it asks with those of the docker command.
+// what runs.
 func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (resolved, error) {
-	image := job.Image
-	ref, err := name.ParseReference(image)
+	ref, img, err := findImage(ctx, job.Image, mode)
 	if err != nil {
-		return resolved{}, usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
-	}
-	how := asking(ctx)
-	found, err := oci.Get(ref, how...)
-	if err != nil && isClosed(err) && mode != sendNothing {
-		how = asking(ctx, oci.WithAuthFromKeychain(authn.DefaultKeychain))
-		found, err = oci.Get(ref, how...)
-	}
-	if err != nil {
-		return resolved{}, imageFailure(image, mode, ref, err)
+		return resolved{}, err
 	}
 	fail := func(err error) (resolved, error) {
 		var known *service.Failure
 		if errors.As(err, &known) {
 			return resolved{}, err
 		}
-		return resolved{}, imageFailure(image, mode, ref, err)
-	}
-	img, err := imageOf(image, ref, found, how)
-	if err != nil {
-		return fail(err)
+		return resolved{}, imageFailure(job.Image, mode, ref, err)
 	}
 	cuda, err := checkImage(job, img)
 	if err != nil {
@@ -92,6 +79,47 @@ func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (resol
 		return fail(err)
 	}
 	return resolved{ref.Context().Name() + "@" + digest.String(), cuda}, nil
+}
+
+// findImage is what a registry has under a name now. It asks as a stranger does; only for an image that is not there for everyone, and
+// only where the machine may be given a credential, it asks with those of the docker command.
+func findImage(ctx context.Context, image, mode string) (name.Reference, v1.Image, error) {
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		return nil, nil, usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
+	}
+	how := asking(ctx)
+	found, err := oci.Get(ref, how...)
+	if err != nil && isClosed(err) && mode != sendNothing {
+		how = asking(ctx, oci.WithAuthFromKeychain(authn.DefaultKeychain))
+		found, err = oci.Get(ref, how...)
+	}
+	if err != nil {
+		return nil, nil, imageFailure(image, mode, ref, err)
+	}
+	img, err := imageOf(image, ref, found, how)
+	var known *service.Failure
+	if err != nil && !errors.As(err, &known) {
+		err = imageFailure(image, mode, ref, err)
+	}
+	return ref, img, err
+}
+
+// digestOf is the digest by which machines know an image.
+func digestOf(ctx context.Context, image string) (records.Hash, error) {
+	ref, img, err := findImage(ctx, image, sendNothing)
+	if err != nil {
+		return records.Hash{}, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return records.Hash{}, imageFailure(image, sendNothing, ref, err)
+	}
+	raw, err := hex.DecodeString(digest.Hex)
+	if err != nil || digest.Algorithm != "sha256" || len(raw) != len(records.Hash{}) {
+		return records.Hash{}, usage(fmt.Sprintf("--image %s has the digest %s", image, digest), "only images with sha256 digests are recorded")
+	}
+	return records.Hash(raw), nil
 }
 
 // imageOf is the image itself, or that of a list which every machine runs: it is ordered by its own digest, so that all machines run the

@@ -125,7 +125,7 @@ func (i *Inspections) Resume(ctx context.Context, b *Buyer, ours func(name strin
 	}
 	asked := map[string]string{}
 	for _, p := range all {
-		if p.Detach && (p.Inspect == Auto || p.Inspect == Always) && ours(p.Name) {
+		if p.Detach && (p.Inspect == Auto || p.Inspect == Always) && ours(purchase.NameOf(all, &p)) {
 			asked[p.Order.String()] = p.Inspect
 		}
 	}

@@ -39,8 +39,8 @@ func MeasurementOf(v *view.View, mk market.Market, l market.Lease) (*Measurement
 		return nil, refused(fmt.Sprintf("the GPU model of node %s does not exist", l.Node), "")
 	}
 	m := &Measurement{Node: l.Node, Simulated: n.Spec.Simulated == 1, Promise: promiseOf(&n)}
-	if n.Calibrated() {
-		m.Typical = 1e9 * float64(class.MedianOf(n.MinOperations))
+	if median, ok := class.GPUs().Typical(model.ModelName(), n.MinOperations); ok {
+		m.Typical = 1e9 * float64(median)
 	}
 	m.Lease = measure.Lease{Domain: mk.Domain, Address: l.Address, Node: l.Node, Key: l.NodeKey, Simulated: m.Simulated}
 	for i := range uint8(market.MaxGPUs) {

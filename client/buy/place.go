@@ -110,6 +110,11 @@ func (d *deal) place() error {
 		if err := d.mayPlace(); err != nil {
 			return err
 		}
+	}
+	if err := d.claimVolume(); err != nil { // also again: a claim without an order ends
+		return err
+	}
+	if !Unknown(m, in.ID) {
 		if err := d.store(purchase.Intended); err != nil {
 			return err
 		}

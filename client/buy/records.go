@@ -1,7 +1,9 @@
 package buy
 
 import (
+	"context"
 	"errors"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -41,6 +43,19 @@ func Resumables(f *purchase.Folder, all []purchase.Purchase, v *view.View) ([]Re
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// SoFar is the order of the latest purchase of a name, and its leases, which may not run yet. The order is zero where nothing was stored
+// of such a purchase.
+func (b *Buyer) SoFar(ctx context.Context, name string) (order solana.PublicKey, leases []service.Lease, err error) {
+	all := b.purchases()
+	at := slices.IndexFunc(all, func(p purchase.Purchase) bool { return p.Name == name })
+	if at < 0 {
+		return order, nil, nil
+	}
+	leases, err = b.service.Leases(ctx, all[at].Args.Customer)
+	order = all[at].Order
+	return order, slices.DeleteFunc(leases, func(l service.Lease) bool { return l.Order != order.String() }), err
 }
 
 // PickPurchase finds the order of a purchase by its name, its order's address, or the beginning of that.

@@ -76,16 +76,7 @@ func (d *deal) renewing(ctx context.Context, l market.Lease) (end func()) {
 	if !d.p.UntilStopped {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		d.b.renew(ctx, d.v, l, d.p.Args.Duration, d.renewOnce)
-	}()
-	return func() {
-		cancel()
-		<-over
-	}
+	return beside(ctx, func(ctx context.Context) { d.b.renew(ctx, d.v, l, d.p.Args.Duration, d.renewOnce) })
 }
 
 // renew extends a lease of an order of so many seconds by once, shortly before its paid time ends, until ctx ends, the lease is
@@ -167,7 +158,7 @@ func (d *deal) book(key string, l *market.Lease) (seconds uint32, cost market.US
 	}
 	seconds = min(d.p.Args.Duration, uint32(max(0, market.MaxDurationSecs-(l.FundedUntil-l.StartedAt))))
 	if d.p.Budget != 0 {
-		left, err := d.budgetLeft()
+		left, err := purchase.Left(&d.p, d.b.purchases())
 		if err != nil {
 			return 0, 0, err
 		}
@@ -186,18 +177,6 @@ func (d *deal) book(key string, l *market.Lease) (seconds uint32, cost market.US
 	}
 	d.p.Renewals[key] = purchase.Renewal{Seconds: seconds, Cost: uint64(cost)}
 	return seconds, cost, d.held.Write(d.p)
-}
-
-// budgetLeft is what the order at its highest price and the extensions leave of the budget.
-func (d *deal) budgetLeft() (market.USDC, error) {
-	spent, err := market.OrderCost(d.p.Args.MaxPrice, d.p.Args.GPUsPerNode, d.p.Args.Duration, d.p.Args.Nodes)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range d.p.Renewals {
-		spent += market.USDC(r.Cost)
-	}
-	return market.USDC(d.p.Budget) - min(market.USDC(d.p.Budget), spent), nil
 }
 
 // affordable is how many of so many seconds an amount pays for.

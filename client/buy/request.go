@@ -40,12 +40,14 @@ type Request struct {
 	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" maxLength:"24" example:"2.60" doc:"The most USDC per GPU-hour; the model's reference price by default" jsonschema:"the most USDC per GPU-hour; the model's reference price by default"`
 	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds" jsonschema:"how long, seconds; stop ends it earlier"`
 	Image           string            `json:"image,omitempty" maxLength:"512" doc:"Container image; machines run a command without one on local networks only" jsonschema:"container image; exec needs one"`
+	Unrecorded      bool              `json:"unrecorded,omitempty" doc:"Ask machines to keep no public record of how the image started; they keep none of an image that needs a credential" jsonschema:"ask machines to keep no public record of how the image started"`
 	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default" jsonschema:"what runs; the image's own command by default"`
 	Entrypoint      string            `json:"entrypoint,omitempty" maxLength:"4096" doc:"Program of the container, in place of the image's entry point and command; its arguments are the command" jsonschema:"program of the container, in place of the image's entry point and command; its arguments are the command"`
 	User            string            `json:"user,omitempty" maxLength:"256" example:"root" doc:"User of the container's program: a name of the image's or a number, with :GROUP if need be; the image's by default" jsonschema:"user of the container's program: a name of the image's such as root, or a number, with :GROUP if need be; the image's by default"`
 	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job" jsonschema:"environment of the job"`
 	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default" jsonschema:"internet or none: what a container may reach; internet by default"`
 	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs" jsonschema:"NAME:SIZE[:PATH], such as data:50GiB: an encrypted file system for the container, as long as the job runs"`
+	Keep            bool              `json:"keep,omitempty" doc:"Keep the volume in the server's bucket under its name: it begins with what the customer's last lease left in the volume of that name, whose size may be left out then. Refused while another lease uses it" jsonschema:"keep the volume in the server's bucket under its name: it begins with what the last lease left in the volume of that name, whose size may be left out then. Refused while another lease uses it"`
 	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU" jsonschema:"GiB of memory of each GPU, at least"`
 	Ports           []template.Port   `json:"ports,omitempty" maxItems:"16" doc:"That the program listens on: what a list of the lease's ports begins with. They change nothing of the order" jsonschema:"ports that the program listens on; they change nothing of the order"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job" jsonschema:"the lease ends with the job"`
@@ -83,6 +85,8 @@ type Request struct {
 	Name string `json:"-"`
 	// Rerun is the redundant order whose job is run again on machines of other owners, and compared.
 	Rerun string `json:"-"`
+	// Health says when the program serves; nil where nobody knows. It changes nothing of the order.
+	Health *template.Probe `json:"-"`
 	// Detach ends the purchase when the job runs; keepers' reports settle it.
 	Detach bool `json:"-"`
 	// ReceiptEvery is how often receipts are signed while the purchase is attended.
@@ -106,7 +110,7 @@ func (r *Request) Fill(j *template.Job) error {
 	if r.Entrypoint != "" {
 		return usage("a template says what runs, and there is an --entrypoint too", "leave --entrypoint or --template out")
 	}
-	r.Command, r.Ports = j.Command, j.Ports
+	r.Command, r.Ports, r.Health = j.Command, j.Ports, j.Health
 	for _, f := range []struct {
 		into *string
 		text string
@@ -173,6 +177,9 @@ func (r *Request) Check() error {
 	if err := r.checkBackup(); err != nil {
 		return err
 	}
+	if r.Keep && r.Volume == "" {
+		return usage("--keep is for volumes", "name one, such as --volume data:50GiB --keep")
+	}
 	if err := r.checkContainer(); err != nil {
 		return err
 	}
@@ -229,6 +236,8 @@ func (r *Request) checkKind() error {
 		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), fmt.Sprintf("a sealed order is over at most %d nodes", market.MaxSealedNodes))
 	case r.Redundancy != 0 && !market.CanCompare(r.Redundancy):
 		return usage(fmt.Sprintf("--redundancy is %d", r.Redundancy), "outputs are compared of 3, 5 or 7 machines: half of an even number could keep the others from a majority")
+	case r.Keep && (compared || d.Nodes > 1):
+		return usage("--keep is for one machine: two cannot write to one volume", "leave --keep out, or --nodes, --redundancy and --rerun")
 	case compared && d.Nodes > 1:
 		return usage("--redundancy says how many machines there are", "leave --nodes out")
 	case compared && r.Migrate:

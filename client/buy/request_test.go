@@ -24,6 +24,9 @@ func whole(change func(*Request)) *Request {
 
 func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 	require.NoError(t, whole(func(*Request) {}).Check())
+	for _, text := range []string{"data", "data:50GiB", "data:/mnt"} {
+		require.NoError(t, whole(func(r *Request) { r.Keep, r.Volume = true, text }).Check(), "the bucket knows the rest")
+	}
 	for want, change := range map[string]func(*Request){
 		"no command to run":               func(r *Request) { r.Image, r.Command = "", nil },
 		"--gpu is missing":                func(r *Request) { r.GPU = "" },
@@ -41,6 +44,9 @@ func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 		"--network is for containers":     func(r *Request) { r.Image, r.Network = "", "none" },
 		"--volume is for containers":      func(r *Request) { r.Image, r.Volume = "", "data:1GiB" },
 		"its size":                        func(r *Request) { r.Volume = "data:1GB" },
+		"--keep is for volumes":           func(r *Request) { r.Keep = true },
+		"--keep is for one machine":       func(r *Request) { r.Keep, r.Volume, r.Nodes = true, "data:1GiB", 2 },
+		"has no size":                     func(r *Request) { r.Volume = "data" },
 		"--backup is for volumes":         func(r *Request) { r.Backup = "s3://b/f" },
 		"is not a folder of a bucket":     func(r *Request) { r.Backup, r.Volume = "http://b", "data:1GiB" },
 		"--backup-every and --restore":    func(r *Request) { r.BackupEvery = time.Minute },

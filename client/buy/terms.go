@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 // networkNone is the request's word for a container that reaches nothing.
@@ -36,15 +37,20 @@ type terms struct {
 	first *audit.Run
 	// backup is where snapshots of the job's volume go, without what opens it; nil for none.
 	backup *messages.Backup
+	// Of a volume that is kept: what the request says of it, the folder of the bucket that has all, and the snapshot that was chosen.
+	volume, keptIn string
+	given          snapshot.Hash
 	// ports of the template; none for a purchase that is resumed.
 	ports []template.Port
+	// health is how to see that the template's program serves; nil where that is not known, and for a purchase that is resumed.
+	health *template.Probe
 	// Of a purchase that begins.
 	request Request
 }
 
 // terms resolves a request that was checked. All of it is known before a transaction is sent.
 func (b *Buyer) terms(ctx context.Context, mk market.Market, v *view.View, r Request) (terms, error) {
-	t := terms{ports: r.Ports}
+	t := terms{ports: r.Ports, health: r.Health}
 	if r.Inspect != "" && r.Inspect != Never && r.Detach && !b.o.Inspects {
 		return t, usage("--inspect measures while the command attends the lease", "leave --detach out, or measure later with: gantry verify LEASE --beside-job")
 	}
@@ -107,7 +113,8 @@ func (t *terms) order() {
 
 // jobAndBackup resolves what runs, and where snapshots of it go. A suspended container fills in the request.
 func (b *Buyer) jobAndBackup(ctx context.Context, t *terms, r *Request) error {
-	backup, saved, err := b.backup(ctx, r)
+	t.volume = r.Volume
+	backup, saved, err := b.backup(ctx, r, t)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -33,11 +34,26 @@ func (r *Request) volume() (*messages.Volume, error) {
 	if r.Image == "" {
 		return nil, usage("--volume is for containers", "name an --image, or leave --volume out")
 	}
-	v, err := messages.ParseVolume(r.Volume)
+	v, err := r.parseVolume()
 	if err != nil {
 		return nil, usage("--volume: "+err.Error(), "name it, its size and where the container sees it, such as data:50GiB:/data")
 	}
 	return &v, nil
+}
+
+// parseVolume reads the volume. Of one that is kept, the size may not be known before the bucket was asked.
+func (r *Request) parseVolume() (messages.Volume, error) {
+	if !r.Keep {
+		return messages.ParseVolume(r.Volume)
+	}
+	v, err := volumes.Parse(r.Volume)
+	if v.MiB == 0 {
+		v.MiB = messages.MinVolumeMiB
+	}
+	if v.Path == "" {
+		v.Path = "/" + v.Name
+	}
+	return v, err
 }
 
 // volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no
@@ -62,9 +78,9 @@ type volumeSecrets struct {
 	backup *messages.Backup
 }
 
-func (d *deal) volumeSecrets(lease solana.PublicKey) (v volumeSecrets, err error) {
+func (d *deal) volumeSecrets(ctx context.Context, lease solana.PublicKey) (v volumeSecrets, err error) {
 	if v.key, err = d.volumeKey(lease); err == nil {
-		v.backup, err = d.b.WithBackupSecrets(d.r.backup)
+		v.backup, err = d.secretsFor(ctx)
 	}
 	return v, err
 }

@@ -32,11 +32,23 @@ const (
 	ExitUnknown     = service.CodeUnknown
 )
 
-// Commands are all commands, by who uses them.
+// Commands are all commands, by who uses them. The help lists these groups by their names.
 func Commands(s Streams) []*cli.Command {
+	group := func(name string, lists ...[]*cli.Command) []*cli.Command {
+		all := slices.Concat(lists...)
+		for _, c := range all {
+			c.Category = name
+		}
+		return all
+	}
 	return slices.Concat(
-		rent.Commands(s), host.Commands(s), provide.Commands(s), keep.Commands(s), govern.Commands(s), verify.Commands(s),
-		keys.Commands(s), command.ContextCommands(s), command.CompletionCommands(s),
+		group("Buy and use compute", rent.Commands(s)),
+		group("Check what happened", verify.Commands(s)),
+		group("Govern the market", govern.Commands(s)),
+		group("Keep the market", keep.Commands(s)),
+		group("Provide machines", provide.Commands(s)),
+		group("Serve programs, models and a team", host.Commands(s)),
+		group("Settings and keys", keys.Commands(s), command.ContextCommands(s), command.CompletionCommands(s)),
 	)
 }
 

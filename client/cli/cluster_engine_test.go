@@ -1,9 +1,11 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +30,7 @@ type clusterWorld struct {
 	nodes    []market.Node
 	customer solana.PrivateKey
 	image    string
+	late     bool // the second machine takes no job
 }
 
 const neverSeen = 1 << 30
@@ -53,8 +56,11 @@ func newClusterWorld(t *testing.T) *clusterWorld {
 	return w
 }
 
-// award gives the next order to both machines.
+// award gives the next order to both machines. The first of them has the first place in the cluster then.
 func (w *clusterWorld) award() []market.Lease {
+	for _, m := range w.machines {
+		m.see(neverSeen)
+	}
 	var o market.Order
 	w.Wait("order", func(v *view.View) bool {
 		for _, x := range v.OrdersOf(w.customer.PublicKey()) {
@@ -70,17 +76,23 @@ func (w *clusterWorld) award() []market.Lease {
 		o, _ = w.View.Order(o.Address)
 		out = append(out, w.Award(m.keeper, o, n))
 	}
+	if bytes.Compare(out[0].Address[:], out[1].Address[:]) > 0 {
+		slices.Reverse(out)
+		slices.Reverse(w.machines)
+		slices.Reverse(w.nodes)
+	}
+	w.machines[0].see(0)
+	if !w.late {
+		w.machines[1].see(0)
+	}
 	return out
 }
 
-// takes says whether the second machine takes jobs.
-func (w *clusterWorld) takes(jobs bool) {
-	m := w.machines[1]
+// see has a machine say of so many requests that it does not see their lease.
+func (m *machine) see(unseen int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.unseen = neverSeen; jobs {
-		m.unseen = 0
-	}
+	m.unseen = unseen
 }
 
 func (w *clusterWorld) running(l market.Lease) market.Lease {
@@ -94,7 +106,7 @@ func (w *clusterWorld) ended(l market.Lease) {
 // gantry cluster down ends what runs at once and waits for a lease that is awarded: it would be billed as soon as it starts.
 func TestClusterDownWaitsForLeasesThatHaveNotStarted(t *testing.T) {
 	w := newClusterWorld(t)
-	w.takes(false)
+	w.late = true
 	me := newShell(t, w.Testbed, w.customer)
 	ctx, cancel := context.WithCancel(t.Context())
 	up := make(chan result, 1)
@@ -128,6 +140,78 @@ func TestClusterDownWaitsForLeasesThatHaveNotStarted(t *testing.T) {
 	var left []struct{ Order string }
 	me.ok(&left, "resume")
 	require.Empty(t, left, "nothing is left to be continued")
+}
+
+// gantry cluster scale orders machines that join the network behind the others, which are told. All of them end together.
+func TestClusterScale(t *testing.T) {
+	w := newClusterWorld(t)
+	me := newShell(t, w.Testbed, w.customer)
+	up := make(chan result, 1)
+	go func() {
+		up <- me.run(t.Context(), "--json", "cluster", "up", "--name", "pair", "--gpu", "A100", "--nodes", "2", "--duration", "10m", "--max-price", "4", "--allow-simulated", "--detach", "--image", w.image, "--", "true")
+	}()
+	leases := w.award()
+	r := <-up
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	for nodes, says := range map[string]string{"1": "more than 1", "65": "at most 64 places"} {
+		r := me.run(t.Context(), "cluster", "scale", "pair", "--nodes", nodes)
+		require.Equal(t, cli.ExitRefused, r.code, r.out)
+		require.Contains(t, r.err, says)
+	}
+	var same buy.Cluster
+	me.ok(&same, "cluster", "scale", "pair", "--nodes", "2")
+	require.Len(t, same.Members, 2, "nothing is to be bought")
+	require.Len(t, w.View.OrdersOf(w.customer.PublicKey()), 1)
+
+	scaled := make(chan result, 1)
+	go func() { scaled <- me.run(t.Context(), "--json", "cluster", "scale", "pair", "--nodes", "4") }()
+	leases = append(leases, w.award()...)
+	r = <-scaled
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	var c buy.Cluster
+	require.NoError(t, json.Unmarshal([]byte(r.out), &c), r.out)
+	require.Equal(t, buy.ClusterRunning, c.State)
+	require.Equal(t, "pair", c.Name)
+	require.Len(t, c.Members, 4)
+	require.Equal(t, "node-3", c.Members[3].Host)
+	for i, l := range leases {
+		require.Equal(t, l.Address.String(), c.Members[i].Lease)
+		first := w.machines[0].group(l.Address)
+		if first == nil {
+			first = w.machines[1].group(l.Address)
+		}
+		require.NotNil(t, first)
+		require.EqualValues(t, i, first.Index)
+		require.Len(t, first.Members, 4, "member %d was told", i)
+	}
+
+	// Machines that have ended keep their places, and others can be added.
+	for _, l := range leases[2:] {
+		me.ok(nil, "stop", l.Address.String())
+		w.ended(l)
+	}
+	go func() { scaled <- me.run(t.Context(), "--json", "cluster", "scale", "pair", "--nodes", "4") }()
+	leases = append(leases, w.award()...)
+	r = <-scaled
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.NoError(t, json.Unmarshal([]byte(r.out), &c), r.out)
+	require.Len(t, c.Members, 6)
+	require.Equal(t, leases[5].Address.String(), c.Members[5].Lease)
+	me.ok(&c, "cluster", "down", "pair")
+	require.Equal(t, buy.ClusterEnded, c.State)
+	for _, l := range leases {
+		w.ended(l)
+	}
+	require.Equal(t, cli.ExitRefused, me.run(t.Context(), "cluster", "scale", "pair", "--nodes", "5").code)
+}
+
+func (m *machine) group(lease [32]byte) *messages.Group {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g, ok := m.groups[lease]; ok {
+		return &g
+	}
+	return nil
 }
 
 // A cluster is created, found and ended over HTTP. A lease that has not started is named and not called ended, and the request is
@@ -176,7 +260,7 @@ func TestServeClusters(t *testing.T) {
 	require.Equal(t, http.StatusOK, v.ask(http.MethodDelete, "/v1/clusters/train", nil, nil, &c), "it is over already")
 
 	// One machine does not start: the end breaks the purchase off, and says what is left.
-	w.takes(false)
+	w.late = true
 	second := create("slow")
 	leases = w.award()
 	w.running(leases[0])

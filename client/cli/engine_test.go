@@ -54,7 +54,7 @@ func newShell(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey) shell 
 
 func (s shell) run(ctx context.Context, args ...string) result {
 	var out, err bytes.Buffer
-	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err}, append(append([]string{}, s.args...), args...))
+	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err, Results: resultsOf(s.t).of(args)}, append(append([]string{}, s.args...), args...))
 	return result{code, out.String(), err.String()}
 }
 
@@ -297,7 +297,8 @@ type machine struct {
 	jobs    map[[32]byte]messages.JobSpec
 	seq     uint64
 	started map[solana.PublicKey]bool
-	unseen  int // deploy requests for leases that its view of the chain does not show yet
+	groups  map[[32]byte]messages.Group // as the customer said last
+	unseen  int                         // deploy requests for leases that its view of the chain does not show yet
 	// over ends a lease with whose job a customer comes again, which is refused then.
 	over func(market.Lease) error
 }
@@ -357,6 +358,12 @@ func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r messages.Deplo
 	if m.unseen > 0 {
 		m.unseen--
 		return messages.LeaseAnswer{Version: 1, Refused: "this node has no such lease", Unknown: true}, nil
+	}
+	if r.Group != nil {
+		if m.groups == nil {
+			m.groups = map[[32]byte]messages.Group{}
+		}
+		m.groups[r.Lease] = *r.Group
 	}
 	_, known := m.jobs[r.Lease]
 	if known && m.over != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -117,25 +118,31 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	claimRewards(t, w, params, []solana.PrivateKey{key, other}, []shell{keeper, second})
 }
 
+// started is a lease that runs in a new market, with the keys of its keeper and its customer.
+func started(w *testmarket.Testbed, params market.Params) (keeper, customer solana.PrivateKey, lease market.Lease) {
+	w.InitMarket(params)
+	keeper = w.Keeper()
+	provider := w.Provider(100 * market.OneGNT)
+	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
+	w.Until(w.Now() + 1)
+	customer = w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
+	o := w.Order(customer, ix.OrderCreateArgs{
+		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
+		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+	})
+	lease = w.Award(keeper, o, node)
+	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
+	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
+	return keeper, customer, lease
+}
+
 // TestUpheldDisputeByCommand has a keeper uphold a dispute: the deposit is free, and the fault that follows can be
 // audited.
 func TestUpheldDisputeByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
-	w.InitMarket(params)
-	key := w.Keeper()
-	provider := w.Provider(100 * market.OneGNT)
-	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
-	w.Until(w.Now() + 1)
-	customer := w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
-	o := w.Order(customer, ix.OrderCreateArgs{
-		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
-	})
-	lease := w.Award(key, o, node)
-	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
-	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
+	key, customer, lease := started(w, params)
 	me, keeper := newShell(t, w, customer), newShell(t, w, key)
 	file := filepath.Join(t.TempDir(), "complaint.txt")
 	require.NoError(t, os.WriteFile(file, []byte("nothing runs there"), 0o600))
@@ -151,7 +158,7 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 	w.Wait("the vote", func(v *view.View) bool { x, ok := v.DisputeOf(lease.Address); return ok && x.UpheldWeight > 0 })
 	x, _ := w.View.DisputeOf(lease.Address)
 	lease, _ = w.View.Lease(lease.Address)
-	instruction, err = ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Model: testmarket.A100})
+	instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Model: testmarket.A100})
 	w.Do("dispute_uphold", []solana.PrivateKey{key}, instruction, err)
 	var c struct{ Balance string }
 	me.ok(&c, "credits", "show")
@@ -204,6 +211,7 @@ func claimRewards(t *testing.T, w *testmarket.Testbed, params market.Params, key
 	instruction, err := ix.RewardsAccrue(ix.RewardsAccrueArgs{Period: period, Treasury: mk.Treasury})
 	w.Do("rewards_accrue", keys[:1], instruction, err)
 
+	me.ok(nil, "report", "show", fmt.Sprint(period))
 	me.ok(&r, "rewards", "show")
 	require.Equal(t, "0.000000", r.Pending)
 	require.Len(t, r.Keepers, 2)

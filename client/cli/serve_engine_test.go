@@ -28,11 +28,12 @@ import (
 
 // served is a running `gantry serve`, a process of its own.
 type served struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	url   string
-	token string
-	page  string
+	t       *testing.T
+	cmd     *exec.Cmd
+	url     string
+	token   string
+	page    string
+	figures string // its figures are there, if it shows any
 }
 
 // sessionShell is a shell with a session key of a customer, who names it with a cap.
@@ -61,12 +62,12 @@ func (s shell) serve(args ...string) *served {
 	require.NoError(s.t, cmd.Start())
 	v := &served{t: s.t, cmd: cmd}
 	s.t.Cleanup(v.kill)
-	var doc struct{ URL, Token, Page string }
+	var doc struct{ URL, Token, Page, Metrics string }
 	if err := json.NewDecoder(out).Decode(&doc); err != nil {
 		v.kill()
 		require.NoError(s.t, err, errs.String())
 	}
-	v.url, v.token, v.page = doc.URL, doc.Token, doc.Page
+	v.url, v.token, v.page, v.figures = doc.URL, doc.Token, doc.Page, doc.Metrics
 	return v
 }
 

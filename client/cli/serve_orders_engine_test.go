@@ -2,12 +2,14 @@ package cli_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
@@ -75,7 +77,7 @@ func TestServeBuysOnce(t *testing.T) {
 	m.serve(t)
 	customer := w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
 	me, _ := sessionShell(t, w, customer, "20")
-	v := me.serve()
+	v := me.serve("--metrics", "127.0.0.1:0")
 	request := map[string]any{
 		"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "4", "command": []string{"sh", "-c", "true"}, "env": map[string]string{"SEED": "1,2"}, "allowSimulated": true,
 	}
@@ -116,6 +118,12 @@ func TestServeBuysOnce(t *testing.T) {
 	a := <-v.buy("first", other)
 	require.Equal(t, http.StatusBadRequest, a.status, string(a.raw))
 	require.Contains(t, string(a.raw), "stands for another purchase")
+
+	v.hasFigures(
+		`gantry_serve_leases{status="running"} 1`, `gantry_serve_gpus 1`, `gantry_serve_usdc_per_hour 3.6`, `gantry_serve_open_orders 0`,
+		`gantry_serve_purchases_total{result="bought"} `, `gantry_serve_requests_total{method="POST",route="/v1/orders",status="201"} `,
+		`gantry_serve_credits_usdc{part="reserved"} `,
+	)
 
 	// Killed after the answer.
 	v = v.again(me)
@@ -214,4 +222,19 @@ func open(v *view.View, customer solana.PublicKey) (n int) {
 		}
 	}
 	return n
+}
+
+// hasFigures waits until the server's figures have these lines, or lines that begin so.
+func (v *served) hasFigures(want ...string) {
+	v.t.Helper()
+	require.EventuallyWithT(v.t, func(c *assert.CollectT) {
+		res, err := http.Get("http://" + v.figures + "/metrics")
+		require.NoError(c, err)
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		require.NoError(c, err)
+		for _, line := range want {
+			require.Contains(c, "\n"+string(raw), "\n"+line)
+		}
+	}, 10*time.Second, 50*time.Millisecond)
 }

@@ -99,9 +99,27 @@ func TestBadFilesAndEndpoints(t *testing.T) {
 	}
 }
 
+// A format that there is not is an error before anything is done; errors are documents too.
+func TestFormatsOfResults(t *testing.T) {
+	for args, want := range map[string]string{
+		"-o xml key new":               `"xml" is not an output format`,
+		"key new --output=":            `"" is not an output format`,
+		"--json -o yaml key new":       "two formats",
+		"key new a b -o yaml":          `reason: "\"b\" is one argument too many"`,
+		"-o json key new a b":          `"reason": "\"b\" is one argument too many"`,
+		"key new a b --output=json":    `"reason": "\"b\" is one argument too many"`,
+		"key new a b -o table -o wide": "error: \"b\" is one argument too many",
+	} {
+		var out bytes.Buffer
+		code := Run(context.Background(), Streams{Out: &out, Err: &out}, append(strings.Fields(args), "--keypair", filepath.Join(t.TempDir(), "id.json")))
+		require.Equal(t, ExitUsage, code, args)
+		require.Contains(t, out.String(), want, args)
+	}
+}
+
 func TestHelpVersionAndCompletion(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "buy compute and run a command on it", "--help": "--keypair", "deploy --help": "--max-price", "help deploy": "--max-price", "help credits show": "gantry credits show", "ls --help": "gantry leases", "credits": "withdraw", "--version": "gantry version",
+		"": "Buy and use compute:\n     credits", "--help": "--keypair", "deploy --help": "--max-price", "help deploy": "--max-price", "help credits show": "gantry credits show", "ls --help": "gantry leases", "credits": "withdraw", "--version": "gantry version",
 		"completion bash": "complete -o bashdefault", "completion zsh": "compdef", "completion fish": "complete -c gantry",
 	} {
 		var out, errs bytes.Buffer

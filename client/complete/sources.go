@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/internal/completion"
@@ -22,7 +23,10 @@ func Sources(open Open) completion.Sources {
 	return completion.Sources{
 		Flags: map[string]completion.Source{
 			"gpu":      open.source(func(ctx context.Context, m *Market, _ *arguments.Place) []Candidate { return m.models(ctx) }),
-			"template": templates, "context": names,
+			"template": templates, "model": openModels, "context": names,
+			"output": func(context.Context, *arguments.Place) []Candidate {
+				return []Candidate{{Value: "table"}, {Value: "wide"}, {Value: "json"}, {Value: "yaml"}}
+			},
 		},
 		Arguments: map[string]completion.Source{
 			"LEASE": open.source(func(ctx context.Context, m *Market, p *arguments.Place) []Candidate {
@@ -36,6 +40,7 @@ func Sources(open Open) completion.Sources {
 				}
 				return templates(ctx, p)
 			},
+			"MODEL": openModels,
 		},
 	}
 }
@@ -62,6 +67,17 @@ func templates(context.Context, *arguments.Place) (out []Candidate) {
 	}
 	for _, t := range all {
 		out = append(out, Candidate{Value: t.Name, About: t.Title})
+	}
+	return out
+}
+
+func openModels(context.Context, *arguments.Place) (out []Candidate) {
+	c, err := catalogue.Builtin()
+	if err != nil {
+		return nil
+	}
+	for _, m := range c.Models {
+		out = append(out, Candidate{Value: m.Name, About: m.ID})
 	}
 	return out
 }

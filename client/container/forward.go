@@ -25,6 +25,15 @@ type Forwarder struct {
 	current *tunnel.Session
 }
 
+// close ends the stream, if there is one.
+func (f *Forwarder) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current != nil {
+		_ = f.current.Close()
+	}
+}
+
 // NewForwarder connects to a port of a container.
 func NewForwarder(c *Container, port uint16) *Forwarder { return &Forwarder{c: c, port: port} }
 

@@ -31,6 +31,17 @@ func NewPorts(c *Container) *Ports {
 	return &Ports{c: c, memory: tunnel.NewMemory(ForwardMemory), links: map[uint16][]*Forwarder{}}
 }
 
+// Close ends the streams.
+func (p *Ports) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, links := range p.links {
+		for _, f := range links {
+			f.close()
+		}
+	}
+}
+
 // Dial connects with a port.
 func (p *Ports) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	s, err := p.link(ctx, port)

@@ -34,7 +34,9 @@ type charge struct {
 	Request [32]byte    `json:"request"`
 	Amount  market.USDC `json:"amount"`
 	// Bought: a machine was awarded, so that the amount stays.
-	Bought  bool      `json:"bought,omitempty"`
+	Bought bool `json:"bought,omitempty"`
+	// Cluster is the order of the cluster for which machines are bought; empty for another purchase.
+	Cluster string    `json:"cluster,omitempty"`
 	Created time.Time `json:"created"`
 }
 
@@ -79,18 +81,22 @@ func spent(tx *bolt.Tx) (sum market.USDC, err error) {
 	return sum, err
 }
 
-// reserve counts a purchase before its order is sent, once for its key. Errors: Failure where the budget is spent, or the
-// key stands for another purchase.
-func (b *Budget) reserve(key string, r serve.OrderRequest, amount market.USDC) error {
+// fingerprint is what a purchase asks for, for its charge.
+func fingerprint(r serve.OrderRequest) ([32]byte, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("request: %w", err)
+		return [32]byte{}, fmt.Errorf("request: %w", err)
 	}
-	request := sha256.Sum256(raw)
+	return sha256.Sum256(raw), nil
+}
+
+// reserve counts a purchase before its order is sent, once for its key. Errors: Failure where the budget is spent, or the
+// key stands for another purchase.
+func (b *Budget) reserve(key string, of charge) error {
 	return b.db.Update(func(tx *bolt.Tx) error {
 		var c charge
 		switch err := boltstore.GetJSON(tx, bucketPurchases, []byte(key), &c); {
-		case err == nil && c.Request != request:
+		case err == nil && c.Request != of.Request:
 			return service.Usage(fmt.Sprintf("the key %q stands for another purchase", key), "repeat that request as it was, or choose another idempotencyKey")
 		case err == nil:
 			return nil
@@ -101,11 +107,12 @@ func (b *Budget) reserve(key string, r serve.OrderRequest, amount market.USDC) e
 		if err != nil {
 			return err
 		}
-		if left := b.most - min(b.most, sum); amount > left {
-			return service.Refused(fmt.Sprintf("the budget of %s USDC has %s left, and the order reserves %s", b.most, left, amount),
+		if left := b.most - min(b.most, sum); of.Amount > left {
+			return service.Refused(fmt.Sprintf("the budget of %s USDC has %s left, and the order reserves %s", b.most, left, of.Amount),
 				"ask for less time, fewer GPUs or a lower price; the person who runs the server can raise it with --budget")
 		}
-		return boltstore.PutJSON(tx, bucketPurchases, []byte(key), charge{Request: request, Amount: amount, Created: time.Now().UTC()})
+		of.Created = time.Now().UTC()
+		return boltstore.PutJSON(tx, bucketPurchases, []byte(key), of)
 	})
 }
 
@@ -126,13 +133,13 @@ func (b *Budget) release(key string) error {
 	return b.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketPurchases).Delete([]byte(key)) })
 }
 
-// open lists purchases of which it is not known whether they came to something.
-func (b *Budget) open() (keys []string, err error) {
+// open lists purchases of which it is not known whether they came to something: all, or those of machines for the cluster of an order.
+func (b *Budget) open(cluster string) (keys []string, err error) {
 	err = b.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketPurchases).ForEach(func(k, entry []byte) error {
 			var c charge
 			err := boltstore.ValueJSON(bucketPurchases, k, entry, &c)
-			if err == nil && !c.Bought {
+			if err == nil && !c.Bought && (cluster == "" || c.Cluster == cluster) {
 				keys = append(keys, string(k))
 			}
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // endWait is how long end_cluster waits for leases that have not started before it answers with what is left.
@@ -72,6 +73,45 @@ func (t *tools) getCluster(ctx context.Context, in clusterInput) (buy.Cluster, e
 	return c, err
 }
 
+type scaleClusterInput struct {
+	clusterInput
+	Nodes int `json:"nodes" jsonschema:"how many machines shall run, 64 at most"`
+}
+
+func (t *tools) scaleCluster(ctx context.Context, in scaleClusterInput) (CreatedCluster, error) {
+	if in.Nodes < 1 || in.Nodes > messages.MaxGroup {
+		return CreatedCluster{}, service.Usage(fmt.Sprintf("%d is not a number of machines", in.Nodes), fmt.Sprintf("a cluster has 1 to %d", messages.MaxGroup))
+	}
+	c, err := t.getCluster(ctx, in.clusterInput)
+	if err != nil {
+		return CreatedCluster{}, err
+	}
+	if err := t.ours(&c, in.Cluster, "add machines with gantry cluster scale"); err != nil {
+		return CreatedCluster{}, err
+	}
+	if _, err := t.o.Purchases.Scale(ctx, t.o.Buyer, c.Order, in.Nodes, deployWait); err != nil {
+		return CreatedCluster{}, err
+	}
+	if c, err = t.o.Buyer.Cluster(ctx, c.Order); err != nil {
+		return CreatedCluster{}, err
+	}
+	money, err := t.o.Budget.money()
+	return CreatedCluster{c, money}, err
+}
+
+// ours refuses a cluster that this server has not bought.
+func (t *tools) ours(c *buy.Cluster, named, advice string) error {
+	order, err := solana.PublicKeyFromBase58(c.Order)
+	if err != nil {
+		return fmt.Errorf("order of cluster %s: %w", named, err)
+	}
+	bought, err := t.o.Buyer.Bought(order)
+	if err == nil && !bought {
+		err = service.Refused(fmt.Sprintf("cluster %s was not bought by this server", named), "it is the customer's: ask them to "+advice)
+	}
+	return err
+}
+
 func (t *tools) endCluster(ctx context.Context, in clusterInput) (buy.Cluster, error) {
 	if err := t.o.Purchases.BreakOff(ctx, in.Cluster); err != nil {
 		return buy.Cluster{}, err
@@ -80,28 +120,11 @@ func (t *tools) endCluster(ctx context.Context, in clusterInput) (buy.Cluster, e
 	if err != nil {
 		return c, err
 	}
-	order, err := solana.PublicKeyFromBase58(c.Order)
-	if err != nil {
-		return c, fmt.Errorf("order of cluster %s: %w", in.Cluster, err)
-	}
-	bought, err := t.o.Buyer.Bought(order)
-	if err != nil {
+	if err := t.ours(&c, in.Cluster, "end it with gantry cluster down"); err != nil {
 		return c, err
 	}
-	if !bought {
-		return c, service.Refused(fmt.Sprintf("cluster %s was not bought by this server", in.Cluster), "it is the customer's: ask them to end it with gantry cluster down")
-	}
-	if c.Name != "" && c.Name != in.Cluster { // it was named by its order
-		if err := t.o.Purchases.BreakOff(ctx, c.Name); err != nil {
-			return c, err
-		}
-	}
-	if c, err = t.o.Buyer.EndCluster(ctx, c.Order, endWait); err != nil || len(c.Left) > 0 || c.Name == "" {
+	if err := t.o.Purchases.BreakOffCluster(ctx, &c); err != nil {
 		return c, err
 	}
-	none, err := t.o.Buyer.Nothing(c.Name)
-	if err == nil && none { // its order was cancelled
-		err = t.o.Budget.release(c.Name)
-	}
-	return c, err
+	return t.o.Buyer.EndCluster(ctx, c.Order, endWait)
 }

@@ -88,11 +88,16 @@ func (w *world) Follow(context.Context, uint64, func(service.Output) error) erro
 
 func (w *world) Close() {}
 
+func (w *world) Job(ctx context.Context, lease solana.PublicKey) (service.Job, error) {
+	_, err := w.Lease(ctx, customer, lease)
+	return service.Job{Lease: lease.String(), State: service.JobWaiting, Image: &service.Image{Phase: service.ImageFetching, Done: 3, Total: 11, Rate: 2, Layers: 4, Finished: 1}}, err
+}
+
 // connect is a client of a server.
 func connect(t *testing.T, w *world) *sdk.ClientSession {
 	t.Helper()
 	near, far := sdk.NewInMemoryTransports()
-	server, err := New(Options{Market: w, Outputs: w, Customer: customer, Session: session, Version: "test"}).Connect(t.Context(), far, nil)
+	server, err := New(Options{Market: w, Outputs: w, Jobs: w, Customer: customer, Session: session, Version: "test"}).Connect(t.Context(), far, nil)
 	require.NoError(t, err)
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
 	require.NoError(t, err)
@@ -132,7 +137,7 @@ func TestToolsOnlyRead(t *testing.T) {
 		require.NotEmpty(t, tool.Description, tool.Name)
 		require.NotNil(t, tool.OutputSchema, tool.Name)
 	}
-	require.ElementsMatch(t, []string{"search", "leases", "logs", "costs", "quote", "status", "audit", "why"}, names)
+	require.ElementsMatch(t, []string{"search", "leases", "job", "logs", "costs", "quote", "status", "audit", "why", "list_volumes"}, names)
 }
 
 func TestTools(t *testing.T) {

@@ -10,8 +10,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -25,6 +27,9 @@ type shop struct {
 	asked  []serve.OrderRequest
 	atCall []market.USDC
 	left   []string // of clusters that end
+	// added counts machines that clusters got, and additions are their orders.
+	added     int
+	additions []solana.PublicKey
 }
 
 func (s *shop) Buy(_ context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
@@ -38,6 +43,10 @@ func (s *shop) Buy(_ context.Context, name string, r serve.OrderRequest) (serve.
 	}
 	s.sold[name] = true
 	return serve.Bought{Order: mine.String(), Leases: []service.Lease{{Address: mine.String(), Order: mine.String(), GPUs: 1, Price: "1.80"}}}, nil
+}
+
+func (s *shop) SoFar(context.Context, string) (serve.Bought, error) {
+	return serve.Bought{}, nil
 }
 
 func (s *shop) Stop(context.Context, solana.PublicKey) (service.Lease, error) {
@@ -74,7 +83,14 @@ func open(t *testing.T, s *shop, path, most string) (c *sdk.ClientSession, end f
 	require.NoError(t, err)
 	purchases, wait := serve.NewPurchases(t.Context(), within)
 	near, far := sdk.NewInMemoryTransports()
-	o := Options{Market: s, Outputs: s, Customer: customer, Session: session, Version: "test", Budget: s.budget, Purchases: purchases, Buyer: seller{s}}
+	models, err := catalogue.Builtin()
+	require.NoError(t, err)
+	all, err := template.Builtin()
+	require.NoError(t, err)
+	o := Options{
+		Market: s, Outputs: s, Customer: customer, Session: session, Version: "test", Catalogue: models, Templates: all,
+		Budget: s.budget, Purchases: purchases, Buyer: within,
+	}
 	server, err := New(o).Connect(t.Context(), far, nil)
 	require.NoError(t, err)
 	c, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
@@ -130,7 +146,7 @@ func TestBudgetHolds(t *testing.T) {
 	require.Len(t, s.calls, calls, "no order was sent")
 	require.Empty(t, call(t, c, "deploy", buying("c", 1000), &d), "what was begun goes on although it would not fit any more")
 	delete(s.sold, "x")
-	require.NoError(t, s.budget.reserve("x", serve.OrderRequest{}, 100_000)) // as a server that was killed leaves it
+	require.NoError(t, s.budget.reserve("x", charge{Amount: 100_000})) // as a server that was killed leaves it
 	end()
 
 	_, end = open(t, s, path, "3")
@@ -147,7 +163,7 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 	defer end()
 	list, err := c.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	idempotent := map[string]bool{"deploy": true, "stop": true, "exec": false, "create_cluster": true, "end_cluster": true}
+	idempotent := map[string]bool{"deploy": true, "deploy_model": true, "stop": true, "exec": false, "create_cluster": true, "scale_cluster": true, "end_cluster": true, "delete_volume": false}
 	seen := 0
 	for _, tool := range list.Tools {
 		want, changes := idempotent[tool.Name]
@@ -158,7 +174,7 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 			require.Equal(t, want, tool.Annotations.IdempotentHint, tool.Name)
 		}
 	}
-	require.Equal(t, 5, seen)
+	require.Equal(t, 8, seen)
 
 	var l service.Lease
 	require.Empty(t, call(t, c, "stop", map[string]any{"lease": mine.String()}, &l))

@@ -24,6 +24,7 @@ type searchInput struct {
 	Terms string `json:"terms,omitempty" jsonschema:"terms with spaces between, all of which must hold, such as: gpu=H100 count>=8 region=us price<2.6 uptime>=99; all nodes without"`
 	Sort  string `json:"sort,omitempty" jsonschema:"what comes first: award (as orders are awarded, the default), or by what keepers have measured: tops-price, gbs-price (USDC an hour for one measured TOPS or GB/s), tops, bandwidth, down, up"`
 	Limit int    `json:"limit,omitempty" jsonschema:"the most nodes that are answered, the best first; 20 by default, 200 at most"`
+	Image string `json:"image,omitempty" jsonschema:"ask the best 64 how this container image has started there; those on which it ran come first"`
 }
 
 func (t *tools) search(ctx context.Context, in searchInput) (serve.Offers, error) {
@@ -40,6 +41,9 @@ func (t *tools) search(ctx context.Context, in searchInput) (serve.Offers, error
 	found, err := t.o.Market.BestOffers(ctx, in.Terms, by, in.Limit)
 	out := serve.Offers{Offers: append([]service.Offer{}, found.Offers...), Fit: found.Fit, Unfit: map[string]int{}, At: found.At}
 	maps.Copy(out.Unfit, found.Unfit)
+	if err == nil && in.Image != "" && t.o.Machines != nil {
+		out.Offers, err = t.o.Machines.Starts(ctx, in.Image, out.Offers)
+	}
 	return out, err
 }
 
@@ -61,6 +65,14 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 	l, err := t.o.Market.Lease(ctx, t.o.Customer, id)
 	out.Leases = service.Attested(t.o.Attestations, service.Inspected(t.o.Inspections, []service.Lease{l}))
 	return out, err
+}
+
+func (t *tools) job(ctx context.Context, in leaseInput) (service.Job, error) {
+	id, err := address(in.Lease)
+	if err != nil {
+		return service.Job{}, err
+	}
+	return t.o.Jobs.Job(ctx, id)
 }
 
 type logsInput struct {

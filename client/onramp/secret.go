@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 )
 
 // maxSecret is how long a secret may be, bytes.
@@ -18,7 +19,7 @@ func ReadSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSecret, err)
 	case !info.Mode().IsRegular() || info.Size() > maxSecret:
 		return nil, fmt.Errorf("%w: %s is not a file of at most %d bytes", ErrSecret, path, maxSecret)
-	case info.Mode().Perm()&0o077 != 0:
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0: // Windows has lists of who may read, of which Go says nothing
 		return nil, fmt.Errorf("%w: others can read %s (mode %04o); make it yours alone: chmod 600 %s", ErrSecret, path, info.Mode().Perm(), path)
 	}
 	raw, err := os.ReadFile(path)

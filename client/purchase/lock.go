@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"github.com/gantry-market/gantry/internal/filelock"
 )
 
 // lockFile locks a file until it is closed or the process ends. Error: ErrHeld.
@@ -14,12 +14,12 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := filelock.Try(f, false); err != nil {
 		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, ErrHeld
 		}
-		return nil, fmt.Errorf("lock: %w", err)
+		return nil, err
 	}
 	return f, nil
 }
@@ -31,5 +31,5 @@ func InUse(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return errors.Is(filelock.Try(f, true), filelock.ErrHeld)
 }

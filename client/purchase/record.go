@@ -51,12 +51,18 @@ type Purchase struct {
 	Secret []byte `json:"secret,omitempty"`
 	// Backup is where snapshots of the volume go, without key and credentials.
 	Backup *messages.Backup `json:"backup,omitempty"`
+	// Kept is the folder of the bucket in which the customer keeps volumes, for a purchase whose volume is one of them; empty for
+	// others. Given is the snapshot that the customer has chosen for its begin; zero for the newest.
+	Kept  string   `json:"kept,omitempty"`
+	Given [32]byte `json:"given,omitzero"`
 	// Rerun is the order whose job is run again and compared; zero for none.
 	Rerun  solana.PublicKey `json:"rerun"`
 	Detach bool             `json:"detach,omitempty"`
 	// Registry says what of a registry's credentials machines may be given; they themselves are not kept.
-	Registry string        `json:"registry,omitempty"`
-	Receipts time.Duration `json:"receipts,omitempty"` // how often they are signed
+	Registry string `json:"registry,omitempty"`
+	// Unrecorded asks machines to keep no record of how the image started.
+	Unrecorded bool          `json:"unrecorded,omitempty"`
+	Receipts   time.Duration `json:"receipts,omitempty"` // how often they are signed
 	// Verify says when the leases' GPUs are measured before they are paid: auto, always or never.
 	Verify string `json:"verify,omitempty"`
 	// Inspect says the same of a measurement at a random second of the lease, while a command attends it.
@@ -71,10 +77,14 @@ type Purchase struct {
 	UntilStopped bool               `json:"untilStopped,omitempty"`
 	Budget       uint64             `json:"budget,omitempty"`
 	Renewals     map[string]Renewal `json:"renewals,omitempty"`
-	// Group are the leases that have a private network together, each in its place; none for an order of one machine.
-	Group   []messages.GroupMember `json:"group,omitempty"`
-	Stage   Stage                  `json:"stage"`
-	Created time.Time              `json:"created"`
+	// Group are the order's leases that have a private network, each in its place; none for an order of one machine.
+	Group []messages.GroupMember `json:"group,omitempty"`
+	// Joins is the order whose private network these machines were added to, and First the place of the first of them there; zero
+	// for a network of their own.
+	Joins   solana.PublicKey `json:"joins,omitzero"`
+	First   int              `json:"first,omitempty"`
+	Stage   Stage            `json:"stage"`
+	Created time.Time        `json:"created"`
 	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command
 	// order anew.
 	Bought bool `json:"bought,omitempty"`

@@ -17,19 +17,19 @@ import (
 var needs = map[string]team.Role{
 	"list-offers": team.Viewer, "list-leases": team.Viewer, "get-lease": team.Viewer, "get-job": team.Viewer, "get-why": team.Viewer, "get-logs": team.Viewer, "list-events": team.Viewer,
 	"get-status": team.Viewer, "get-statistics": team.Viewer, "get-statistics-history": team.Viewer, "get-checks-by-day": team.Viewer, "get-checks-by-hour": team.Viewer, "get-market": team.Viewer, "audit-lease": team.Viewer,
-	"list-templates": team.Viewer, "get-template": team.Viewer, "list-deployments": team.Viewer, "get-deployment": team.Viewer,
+	"list-templates": team.Viewer, "get-template": team.Viewer, "list-models": team.Viewer, "get-model": team.Viewer, "list-deployments": team.Viewer, "get-deployment": team.Viewer,
 	"list-clusters": team.Viewer, "get-cluster": team.Viewer, "get-deployment-usage": team.Viewer, "list-budgets": team.Viewer, "get-me": team.Viewer,
 	"wallet-funds": team.Viewer, "keepers": team.Viewer, "lease-use": team.Viewer, "sign-out": team.Viewer,
 
-	"create-order": team.Deployer, "order-template": team.Deployer, "extend-lease": team.Deployer, "rename-lease": team.Deployer, "stop-lease": team.Deployer, "forward-port": team.Deployer,
+	"create-order": team.Deployer, "order-template": team.Deployer, "order-model": team.Deployer, "extend-lease": team.Deployer, "rename-lease": team.Deployer, "stop-lease": team.Deployer, "forward-port": team.Deployer, "list-files": team.Deployer, "read-file": team.Deployer, "write-file": team.Deployer,
 	"create-deployment": team.Deployer, "delete-deployment": team.Deployer,
-	"create-cluster": team.Deployer, "end-cluster": team.Deployer,
+	"create-cluster": team.Deployer, "scale-cluster": team.Deployer, "end-cluster": team.Deployer, "list-volumes": team.Deployer, "get-volume": team.Deployer,
 	"list-inference-tokens": team.Deployer, "create-inference-token": team.Deployer, "delete-inference-token": team.Deployer,
-	opTerminal: team.Deployer,
+	opTerminal: team.Deployer, opAskRegistry: team.Deployer,
 }
 
-// opTerminal is the operation of a terminal, which is none of the document.
-const opTerminal = "lease-terminal"
+// Operations that are none of the document: a terminal, and a search by an image, whose registry the server asks.
+const opTerminal, opAskRegistry = "lease-terminal", "search-by-image"
 
 type callerKey struct{}
 

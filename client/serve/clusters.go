@@ -29,6 +29,9 @@ type Clusters interface {
 	Clusters(ctx context.Context) ([]buy.Cluster, error)
 	// Cluster is one of them. Error: buy.ErrNoCluster.
 	Cluster(ctx context.Context, text string) (buy.Cluster, error)
+	// ScaleCluster adds machines to one until so many run, and returns when they do. agree, which may be nil, is asked before an order is
+	// sent. Errors: buy.ErrNoCluster, that of agree.
+	ScaleCluster(ctx context.Context, text string, nodes int, agree func(buy.Addition) error) (buy.Scaled, error)
 	// EndCluster ends one, and says what is left after a time. Error: buy.ErrNoCluster.
 	EndCluster(ctx context.Context, text string, within time.Duration) (buy.Cluster, error)
 }
@@ -83,15 +86,14 @@ func (s *Server) registerClusters(api huma.API, create huma.Operation) {
 	create.Description = "Its Idempotency-Key is the cluster's name. A repeated request with it never buys twice: it continues the purchase, and answers with the cluster."
 	create.Errors = slices.Clone(create.Errors)
 	huma.Register(api, create, s.createCluster)
-	created := api.OpenAPI().Paths[create.Path].Post.Responses
-	created["202"] = &huma.Response{Description: "The purchase continues; repeat the request to learn more", Content: created["201"].Content}
+	later(api.OpenAPI().Paths[create.Path].Post, "201", "The purchase continues; repeat the request to learn more")
+	s.registerScale(api, create)
 	end := create
 	end.OperationID, end.Method, end.Path, end.Summary = "end-cluster", http.MethodDelete, "/v1/clusters/{id}", "End a cluster: all its leases; what is not used comes back"
 	end.Description = "A purchase that goes on is broken off. A lease that has not started cannot be ended before: left names it, and the request is to be repeated."
 	end.DefaultStatus, end.Errors = http.StatusOK, slices.Clone(create.Errors)
 	huma.Register(api, end, s.endCluster)
-	ended := api.OpenAPI().Paths[end.Path].Delete.Responses
-	ended["202"] = &huma.Response{Description: "It is not over yet: left says why; repeat the request", Content: ended["200"].Content}
+	later(api.OpenAPI().Paths[end.Path].Delete, "200", "It is not over yet: left says why; repeat the request")
 }
 
 func clusterFailed(id string, err error) error {
@@ -231,10 +233,8 @@ func (s *Server) endCluster(ctx context.Context, in *clusterInput) (*clusterOutp
 	if p := otherBudget(ctx, "the cluster "+in.ID, budget); p != nil {
 		return nil, p
 	}
-	if c.Name != "" {
-		if err := s.orders.breakOff(ctx, budget, c.Name); err != nil {
-			return nil, failed(err)
-		}
+	if err := s.orders.breakOffCluster(ctx, budget, &c); err != nil {
+		return nil, failed(err)
 	}
 	if c, err = by.EndCluster(ctx, c.Order, endFor); err != nil {
 		return nil, clusterFailed(in.ID, err)

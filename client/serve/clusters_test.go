@@ -74,6 +74,24 @@ func (h *herd) Cluster(ctx context.Context, text string) (buy.Cluster, error) {
 	return buy.Cluster{}, buy.ErrNoCluster
 }
 
+// ScaleCluster waits until the herd is let go, as a purchase does. It buys nothing for a cluster that is large enough.
+func (h *herd) ScaleCluster(ctx context.Context, text string, nodes int, _ func(buy.Addition) error) (buy.Scaled, error) {
+	c, err := h.Cluster(ctx, text)
+	if err != nil || len(c.Members) >= nodes {
+		return buy.Scaled{Cluster: c}, err
+	}
+	if _, err := h.counter.Buy(ctx, fmt.Sprint("scale ", text, nodes), OrderRequest{}); err != nil {
+		return buy.Scaled{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := h.all[c.Name]
+	for i := len(of.Members); i < nodes; i++ {
+		of.Members = append(of.Members, buy.ClusterMember{Place: i, Host: fmt.Sprintf("node-%d", i), Status: "running"})
+	}
+	return buy.Scaled{Cluster: *of}, nil
+}
+
 func (h *herd) EndCluster(ctx context.Context, text string, within time.Duration) (buy.Cluster, error) {
 	c, err := h.Cluster(ctx, text)
 	if err != nil || within <= 0 || within > answerWithin {
@@ -174,6 +192,49 @@ func TestWrongClusters(t *testing.T) {
 	}
 	status, _ := clusterStatus(t, Options{Buyer: h})
 	require.Equal(t, http.StatusServiceUnavailable, status, "a server without clusters says so")
+}
+
+// A cluster grows to the number that is asked for. Requests that come meanwhile share the work, or are refused; its end breaks it off.
+func TestAClusterGrows(t *testing.T) {
+	h := newHerd()
+	s, do := clusterServer(t, h)
+	go func() { h.let <- struct{}{} }()
+	var c MachineCluster
+	status, _ := do(http.MethodPost, "/v1/clusters", "train", pair, &c)
+	require.Equal(t, http.StatusCreated, status)
+	<-h.began
+	for _, x := range []struct {
+		path, body string
+		status     int
+	}{
+		{"/v1/clusters/none/scale", `{"nodes": 3}`, http.StatusNotFound},
+		{"/v1/clusters/train/scale", `{"nodes": 65}`, http.StatusUnprocessableEntity},
+		{"/v1/clusters/train/scale", `{}`, http.StatusUnprocessableEntity},
+	} {
+		status, _ := do(http.MethodPost, x.path, "", x.body, nil)
+		require.Equal(t, x.status, status, x)
+	}
+	one, err := s.orders.runScale(h, team.MainBudget, c.Order, 4)
+	require.NoError(t, err)
+	<-h.began
+	two, err := s.orders.runScale(h, team.MainBudget, c.Order, 4)
+	require.NoError(t, err)
+	require.Same(t, one, two)
+	status, p := do(http.MethodPost, "/v1/clusters/train/scale", "", `{"nodes": 5}`, nil)
+	require.Equal(t, http.StatusConflict, status)
+	require.Contains(t, p.Detail, "being added")
+	go func() { h.let <- struct{}{} }()
+	status, _ = do(http.MethodPost, "/v1/clusters/"+c.Order+"/scale", "", `{"nodes": 4}`, &c)
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, c.Members, 4)
+
+	more, err := s.orders.runScale(h, team.MainBudget, c.Order, 6)
+	require.NoError(t, err)
+	<-h.began
+	status, _ = do(http.MethodDelete, "/v1/clusters/train", "", "", &c)
+	require.Equal(t, http.StatusOK, status)
+	<-more.done
+	require.ErrorContains(t, more.err, "interrupted")
 }
 
 func clusterStatus(t *testing.T, o Options) (int, Problem) {

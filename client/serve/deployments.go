@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -22,7 +23,8 @@ import (
 // DeploymentRequest is a model server by its template, how many replicas it may have, and what each may cost. Its replicas are
 // leases that are bought as orders of the template are.
 type DeploymentRequest struct {
-	Template       string            `json:"template" pattern:"^[a-z0-9][a-z0-9-]{0,31}$" example:"vllm" doc:"A template of a model server"`
+	Template       string            `json:"template,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,31}$" example:"vllm" doc:"A template of a model server"`
+	Model          string            `json:"model,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$" doc:"An open model of /v1/catalogue in place of template: NAME or NAME:QUANTISATION"`
 	Set            map[string]string `json:"set,omitempty" doc:"Values of the template's parameters"`
 	GPU            string            `json:"gpu,omitempty" maxLength:"32" doc:"GPU model; the one of the template's try, with its price, by default"`
 	Count          uint8             `json:"count,omitempty" maximum:"8" doc:"GPUs of a replica"`
@@ -189,14 +191,15 @@ func (s *Server) createDeployment(ctx context.Context, in *createDeploymentInput
 // deploymentSpec is a deployment of a template: what its replicas are bought with, and how they are reached.
 func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string) (inference.Spec, error) {
 	var spec inference.Spec
-	t, err := s.template(r.Template)
+	asked := TemplateOrder{
+		Set: r.Set, GPU: r.GPU, Count: r.Count, Region: r.Region, MaxPrice: r.MaxPrice, Seconds: r.LeaseSeconds, Image: r.Image, Network: r.Network, Volume: r.Volume,
+		AllowSimulated: r.AllowSimulated, Inspect: r.Inspect,
+	}
+	t, err := s.served(r.Template, r.Model, asked)
 	if err != nil {
 		return spec, err
 	}
-	order, j, err := orderOf(t, TemplateOrder{
-		Set: r.Set, GPU: r.GPU, Count: r.Count, Region: r.Region, MaxPrice: r.MaxPrice, Seconds: r.LeaseSeconds, Image: r.Image, Network: r.Network, Volume: r.Volume,
-		AllowSimulated: r.AllowSimulated, Inspect: r.Inspect,
-	})
+	order, j, err := orderOf(t, asked)
 	if err != nil {
 		return spec, err
 	}
@@ -233,6 +236,17 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string)
 	spec.Lease = time.Duration(order.Seconds) * time.Second
 	spec.Idle, spec.Wait = time.Duration(r.IdleSeconds)*time.Second, time.Duration(r.WaitSeconds)*time.Second
 	return spec, nil
+}
+
+// served is the template of a deployment: one that is named, or that of a model.
+func (s *Server) served(name, model string, asked TemplateOrder) (*template.Template, error) {
+	switch {
+	case (name == "") == (model == ""):
+		return nil, problem(http.StatusUnprocessableEntity, "a deployment names a template or a model, and not both", "see /v1/templates and /v1/catalogue")
+	case model != "":
+		return s.modelTemplate(model, asked)
+	}
+	return s.template(name)
 }
 
 func (s *Server) deleteDeployment(ctx context.Context, in *deploymentInput) (*deploymentOutput, error) {

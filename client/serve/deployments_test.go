@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/inference"
@@ -49,6 +50,10 @@ func (r *recorder) Buy(_ context.Context, _ string, o OrderRequest) (Bought, err
 	return Bought{Order: "order", Leases: []service.Lease{}}, nil
 }
 
+func (r *recorder) SoFar(_ context.Context, _ string) (Bought, error) {
+	return Bought{}, nil
+}
+
 func (r *recorder) Stop(context.Context, solana.PublicKey) (service.Lease, error) {
 	return service.Lease{}, errors.New("not asked")
 }
@@ -75,7 +80,9 @@ func served(t *testing.T, b Buyer) (s *Server, models *inference.Service, header
 	require.NoError(t, err)
 	all, err := template.Builtin()
 	require.NoError(t, err)
-	s = New(Options{Service: unconnected(t), Store: store, Buyer: b, Inference: models, Templates: all, Log: zerolog.Nop()})
+	open, err := catalogue.Builtin()
+	require.NoError(t, err)
+	s = New(Options{Service: unconnected(t), Store: store, Buyer: b, Inference: models, Templates: all, Catalogue: open, Log: zerolog.Nop()})
 	t.Cleanup(s.orders.begin(t.Context()))
 	return s, models, map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json"}
 }
@@ -86,7 +93,7 @@ func TestOrdersByTemplate(t *testing.T) {
 	w, _ := ask(t, s, http.MethodGet, "/v1/templates", "", header)
 	var all struct{ Templates []template.Template }
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &all))
-	require.Len(t, all.Templates, 7)
+	require.Len(t, all.Templates, 8)
 	w, _ = ask(t, s, http.MethodGet, "/v1/templates/vllm", "", header)
 	require.Equal(t, http.StatusOK, w.Code)
 	_, p := ask(t, s, http.MethodGet, "/v1/templates/vlm", "", header)
@@ -98,7 +105,7 @@ func TestOrdersByTemplate(t *testing.T) {
 	require.Equal(t, OrderRequest{
 		GPU: "A100", Count: 1, MaxPrice: "2.00", Seconds: 1800, Image: "docker.io/vllm/vllm-openai:latest", Network: "internet", MinMemory: 24, AllowSimulated: true,
 		Command: []string{"--model", "a/b", "--gpu-memory-utilization", "0.9", "--tensor-parallel-size", "1", "--max-model-len", "100"},
-		Ports:   []template.Port{{Name: "api", Port: 8000}},
+		Ports:   []template.Port{{Name: "api", Port: 8000}}, Health: &template.Probe{Port: 8000, Path: "/health", Deadline: template.Duration(20 * time.Minute)},
 	}, b.asked[0])
 	header["Idempotency-Key"] = "l"
 	w, _ = ask(t, s, http.MethodPost, "/v1/templates/ssh/orders", `{"gpu": "H100", "seconds": 60, "volume": "x:1GiB", "network": "none", "image": "debian@sha256:0"}`, header)

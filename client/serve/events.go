@@ -74,6 +74,7 @@ func (f *feed) run(ctx context.Context, sub *view.Subscription) {
 	if f.v.Ready(ctx) != nil {
 		return
 	}
+	f.s.o.Metrics.follow(f)
 	f.try(ctx, func() error { return f.all(ctx) })
 	for {
 		c, err := sub.Next(ctx)

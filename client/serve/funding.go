@@ -132,6 +132,7 @@ func (s *Server) notices(ctx context.Context, _ *struct{}) (*reply[Notices], err
 // public answers what needs no token and checks its callers by itself: wallets, which have none, and webhooks, which
 // are signed. Pages of other sites may ask here too, so that Origin says nothing; Host is compared as anywhere.
 func (s *Server) public(g *guard) http.Handler {
+	guarded := s.o.Origins.wrap(g) // payments and on-ramps answer other sites as they need
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var h http.Handler
 		switch f := s.o.Funding; {
@@ -141,7 +142,7 @@ func (s *Server) public(g *guard) http.Handler {
 			h = f.Onramps
 		}
 		if h == nil || !g.called(r.Host) {
-			g.ServeHTTP(w, r)
+			guarded.ServeHTTP(w, r)
 			return
 		}
 		h.ServeHTTP(w, r)

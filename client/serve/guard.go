@@ -22,15 +22,18 @@ const (
 	maxHeader = 16 << 10
 	// answerWithin is how long an operation may take that is no stream.
 	answerWithin = 30 * time.Second
+
+	otherSites = "pages of other sites may not use this server, unless it was started with their origin in --allow-origin"
 )
 
 // guard lets requests through that may be answered.
 type guard struct {
-	hosts  []string        // by which the server may be called, lower case and without port
-	open   map[string]bool // paths that need no token
-	caller func(token string) (team.Caller, error)
-	next   http.Handler
-	openai http.Handler // answers /openai/v1, with tokens and limits of its own; nil for none
+	hosts   []string        // by which the server may be called, lower case and without port
+	origins *Origins        // whose pages may use it besides its own
+	open    map[string]bool // paths that need no token
+	caller  func(token string) (team.Caller, error)
+	next    http.Handler
+	openai  http.Handler // answers /openai/v1, with tokens and limits of its own; nil for none
 }
 
 // harmless sets the headers of every answer: no browser takes it for a page, or keeps it.
@@ -49,6 +52,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			p.write(w)
 			return
 		}
+		answers(r.Context(), inference.Prefix)
 		g.openai.ServeHTTP(w, r)
 		return
 	}
@@ -60,11 +64,15 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	if r.ContentLength > maxBody {
-		problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has %d bytes, at most %d are read", r.ContentLength, maxBody), "send less").write(w)
+	most := int64(maxBody)
+	if isFile(r) {
+		most = MaxFile
+	}
+	if r.ContentLength > most {
+		problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has %d bytes, at most %d are read", r.ContentLength, most), "send less").write(w)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if c != nil {
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, *c))
 	}
@@ -92,13 +100,17 @@ func (g *guard) foreign(r *http.Request) *Problem {
 		return problem(http.StatusMisdirectedRequest, fmt.Sprintf("the request is for the host %q, which this server is not", r.Host),
 			"call it by the address that it printed, or name the host with --host")
 	}
-	if origin := r.Header.Get("Origin"); origin != "" {
+	origin := r.Header.Get("Origin")
+	if g.origins.has(origin) {
+		return nil
+	}
+	if origin != "" {
 		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
-			return problem(http.StatusForbidden, fmt.Sprintf("the request comes from a page of %q", origin), "pages of other sites may not use this server")
+			return problem(http.StatusForbidden, fmt.Sprintf("the request comes from a page of %q", origin), otherSites)
 		}
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		return problem(http.StatusForbidden, "the request comes from a page of another site", "pages of other sites may not use this server")
+		return problem(http.StatusForbidden, "the request comes from a page of another site", otherSites)
 	}
 	return nil
 }

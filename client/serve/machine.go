@@ -21,12 +21,19 @@ const leasesPath = "/page/leases/"
 type Machines interface {
 	// Use tells what a lease uses, again and again, until ctx ends or take returns an error.
 	Use(ctx context.Context, lease solana.PublicKey, every time.Duration, take func(service.Use) error) error
-	// Job is what the machine says of the lease's job.
-	Job(ctx context.Context, lease solana.PublicKey) (service.Job, error)
+	Jobs
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
 	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
+	// Files opens the files of the lease's container for a task. When ctx ends, so does what is being done.
+	Files(ctx context.Context, lease solana.PublicKey, do func(Files) error) error
 	// Complain brings the text of a dispute of the lease to the keepers, and tells how many took it, of how many.
 	Complain(ctx context.Context, lease solana.PublicKey, text []byte) (reached, all int, err error)
+}
+
+// Jobs asks machines about jobs.
+type Jobs interface {
+	// Job is what the machine says of the lease's job. Error: service.ErrNoLease.
+	Job(ctx context.Context, lease solana.PublicKey) (service.Job, error)
 }
 
 // isMachineStream reports whether a request is answered for as long as a lease or a shell runs.

@@ -35,10 +35,12 @@ type Leases struct {
 	Leases   []service.Lease `json:"leases" doc:"The newest first; closed ones are not among them"`
 }
 
-// Latencies measures round trips to machines.
+// Latencies measures round trips to machines, and asks them how images have started.
 type Latencies interface {
 	// Offers returns the offers with the latency of the first of them, and changes none. Errors: service.Failure.
 	Offers(ctx context.Context, offers []service.Offer) ([]service.Offer, error)
+	// Starts returns the offers with how an image has started on the first of them; those on which it ran come first. Errors: service.Failure.
+	Starts(ctx context.Context, image string, offers []service.Offer) ([]service.Offer, error)
 }
 
 type offersInput struct {
@@ -46,6 +48,7 @@ type offersInput struct {
 	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most offers that are answered"`
 	Sort    string `query:"sort" enum:"award,tops-price,gbs-price,tops,bandwidth,down,up" default:"award" doc:"What comes first: as orders are awarded, or by what keepers have measured; tops-price and gbs-price are USDC an hour for one measured TOPS or GB/s"`
 	Latency bool   `query:"latency" doc:"Measure the round trips between the server and the best 64 of them; machines learn its address by it"`
+	Image   string `query:"image" maxLength:"512" example:"pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime" doc:"Ask the best 64 of them how this image has started there. Those on which it ran come first; machines learn the server's address and the image's digest by it"`
 }
 
 type leaseInput struct {
@@ -64,11 +67,12 @@ func (s *Server) register(api huma.API) {
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: maxBody, Errors: append(slices.Clone(mistakes), http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable),
 	}
 	huma.Register(api, order, s.order)
-	created := api.OpenAPI().Paths[order.Path].Post.Responses
-	created["202"] = &huma.Response{Description: "The purchase continues; repeat the request to learn more", Content: created["201"].Content}
+	later(api.OpenAPI().Paths[order.Path].Post, "201", "The purchase continues; repeat the request to learn more")
 	s.registerTemplates(api, order)
+	s.registerCatalogue(api, order)
 	s.registerDeployments(api)
 	s.registerClusters(api, order)
+	s.registerVolumes(api)
 	s.registerTeam(api)
 	stop := order
 	stop.OperationID, stop.Path, stop.Summary, stop.Description = "stop-lease", "/v1/leases/{id}/stop", "End a lease; what is not used comes back", "A lease that is over already is answered as it is."
@@ -81,6 +85,7 @@ func (s *Server) register(api huma.API) {
 	s.registerExtend(api)
 	s.registerNames(api)
 	s.registerForward(api)
+	s.registerFiles(api)
 	s.registerHistory(api)
 	s.registerProvider(api)
 	s.registerPage(api)
@@ -111,10 +116,20 @@ func read(id, path, summary string) huma.Operation {
 	}
 }
 
+// later documents that an operation may answer 202 with what it answers with at its end.
+func later(o *huma.Operation, end, says string) {
+	o.Responses["202"] = &huma.Response{Description: says, Content: o.Responses[end].Content}
+}
+
 func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], error) {
 	by, err := service.ParseSort(in.Sort)
 	if err != nil {
 		return nil, failed(err)
+	}
+	if c, known := callerOf(ctx); known && in.Image != "" {
+		if p := permitted(c, opAskRegistry); p != nil {
+			return nil, p
+		}
 	}
 	found, err := s.o.Service.BestOffers(ctx, in.Q, by, in.Limit)
 	if err != nil {
@@ -122,6 +137,11 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 	}
 	if in.Latency && s.o.Latencies != nil && len(found.Offers) > 0 {
 		if found.Offers, err = s.o.Latencies.Offers(ctx, found.Offers); err != nil {
+			return nil, failed(err)
+		}
+	}
+	if in.Image != "" && s.o.Latencies != nil {
+		if found.Offers, err = s.o.Latencies.Starts(ctx, in.Image, found.Offers); err != nil {
 			return nil, failed(err)
 		}
 	}

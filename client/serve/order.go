@@ -36,7 +36,7 @@ type Order struct {
 	Key    string          `json:"idempotencyKey"`
 	Phase  string          `json:"phase" enum:"buying,bought" doc:"buying until its machine has started; repeat the request to learn more"`
 	Order  string          `json:"order,omitempty" doc:"Address of the order"`
-	Leases []service.Lease `json:"leases"`
+	Leases []service.Lease `json:"leases" doc:"Also those that were awarded and do not run yet"`
 	Public []buy.Public    `json:"public,omitempty" doc:"What the gateway has given to ports of the leases"`
 }
 
@@ -53,6 +53,8 @@ type Buyer interface {
 	// another process. It buys once for a name, and stores before it sends. Errors: Failure; one for a name that stands for
 	// another request.
 	Buy(ctx context.Context, name string, r OrderRequest) (Bought, error)
+	// SoFar is what the purchase of this name has come to by now: its order, and leases that may not run yet.
+	SoFar(ctx context.Context, name string) (Bought, error)
 	// Stop ends a lease of the customer that runs.
 	Stop(ctx context.Context, lease solana.PublicKey) (service.Lease, error)
 }
@@ -60,8 +62,8 @@ type Buyer interface {
 // orders runs purchases: one at a time for a key, whose requests share it. A purchase goes on when the request that has
 // begun it is gone, until the server ends.
 type orders struct {
-	// bought is told of purchases that have come to leases; nil for nothing.
-	bought func(Bought, OrderRequest)
+	// ended is told of purchases that have come to leases, and of those that have failed; nil for nothing.
+	ended func(Bought, OrderRequest, error)
 
 	mu      sync.Mutex
 	ctx     context.Context // of the server; nil when it does not serve
@@ -76,6 +78,20 @@ type buying struct {
 	done    chan struct{} // closed when bought and err are set
 	bought  Bought
 	err     error
+}
+
+// within waits for the purchase so long at most. done: bought and err are set. Error: that of ctx.
+func (b *buying) within(ctx context.Context, wait time.Duration) (done bool, err error) {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-b.done:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-t.C:
+		return false, nil
+	}
 }
 
 // begin lets purchases run until ctx ends. The returned function ends them and waits.
@@ -101,8 +117,8 @@ func (o *orders) run(buyer Buyer, budget, key string, r OrderRequest) (*buying, 
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ctx == nil || o.ctx.Err() != nil {
-		return nil, problem(http.StatusServiceUnavailable, "the server ends", "repeat the request with the same key when it runs again")
+	if err := o.open(); err != nil {
+		return nil, err
 	}
 	request := sha256.Sum256(raw)
 	name := budget + "/" + key
@@ -112,6 +128,25 @@ func (o *orders) run(buyer Buyer, budget, key string, r OrderRequest) (*buying, 
 		}
 		return b, nil
 	}
+	return o.start(name, request, func(ctx context.Context) (Bought, error) {
+		bought, err := buyer.Buy(ctx, key, r)
+		if o.ended != nil {
+			o.ended(bought, r, err)
+		}
+		return bought, err
+	})
+}
+
+// open refuses what would begin while the server ends. Callers hold mu.
+func (o *orders) open() error {
+	if o.ctx == nil || o.ctx.Err() != nil {
+		return problem(http.StatusServiceUnavailable, "the server ends", "repeat the request with the same key when it runs again")
+	}
+	return nil
+}
+
+// start begins what no request waits for alone. Callers hold mu.
+func (o *orders) start(name string, request [32]byte, buy func(context.Context) (Bought, error)) (*buying, error) {
 	if len(o.running) >= maxPurchases {
 		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("%d purchases run already", len(o.running)), "repeat the request with the same key when one is done")
 	}
@@ -120,10 +155,7 @@ func (o *orders) run(buyer Buyer, budget, key string, r OrderRequest) (*buying, 
 	o.running[name] = b
 	o.wg.Go(func() {
 		defer cancel()
-		b.bought, b.err = buyer.Buy(ctx, key, r)
-		if b.err == nil && o.bought != nil {
-			o.bought(b.bought, r)
-		}
+		b.bought, b.err = buy(ctx)
 		o.mu.Lock()
 		delete(o.running, name)
 		o.mu.Unlock()
@@ -194,14 +226,13 @@ func (o *orders) buy(ctx context.Context, buyer Buyer, budget, key string, r Ord
 	if err != nil {
 		return Order{}, err
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-		return Order{}, ctx.Err()
-	case <-t.C:
-		return Order{Key: key, Phase: phaseBuying, Leases: []service.Lease{}}, nil
+	done, err := b.within(ctx, wait)
+	switch {
+	case err != nil:
+		return Order{}, err
+	case !done:
+		so, _ := buyer.SoFar(ctx, key) // what is not known now is in the next answer
+		return Order{Key: key, Phase: phaseBuying, Order: so.Order, Leases: append([]service.Lease{}, so.Leases...)}, nil
 	}
 	return Order{Key: key, Phase: phaseBought, Order: b.bought.Order, Leases: b.bought.Leases, Public: b.bought.Public}, b.err
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -32,6 +33,10 @@ func (c *counter) Buy(ctx context.Context, name string, _ OrderRequest) (Bought,
 	case <-ctx.Done():
 		return Bought{}, service.Interrupted("interrupted", "repeat it")
 	}
+}
+
+func (c *counter) SoFar(_ context.Context, name string) (Bought, error) {
+	return Bought{Order: "order of " + name, Leases: []service.Lease{{Address: "awarded"}}}, nil
 }
 
 func (c *counter) Stop(context.Context, solana.PublicKey) (service.Lease, error) {
@@ -85,6 +90,20 @@ func TestOrdersRunOnceForAKey(t *testing.T) {
 	require.Equal(t, "a", <-c.began)
 	end()
 	require.Empty(t, c.began)
+}
+
+// A purchase that is not done yet says what it has come to.
+func TestAPurchaseUnderWayNamesItsLeases(t *testing.T) {
+	c := newCounter()
+	s := New(Options{Store: testStore(t), Buyer: c, Log: zerolog.Nop()})
+	defer s.orders.begin(t.Context())()
+	out, err := s.orders.buy(t.Context(), c, "", "a", OrderRequest{GPU: "A100"}, time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, Order{Key: "a", Phase: phaseBuying, Order: "order of a", Leases: []service.Lease{{Address: "awarded"}}}, out)
+	close(c.let)
+	out, err = s.orders.buy(t.Context(), c, "", "a", OrderRequest{GPU: "A100"}, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, phaseBought, out.Phase)
 }
 
 // A server that ends breaks its purchases off and waits for them.

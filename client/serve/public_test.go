@@ -33,7 +33,7 @@ func TestPublicHasNothingOfAnAccount(t *testing.T) {
 		require.Nil(t, item.Delete, path)
 	}
 	for _, path := range []string{
-		"/v1/leases", "/v1/status", "/v1/events", "/v1/clusters", "/v1/deployments", "/v1/team", "/v1/credits/ways", "/v1/templates", "/page/funds", "/page/session",
+		"/v1/leases", "/v1/status", "/v1/events", "/v1/clusters", "/v1/deployments", "/v1/team", "/v1/credits/ways", "/v1/templates", "/v1/catalogue", "/page/funds", "/page/session",
 		"/page/leases/x/terminal", "/openai/v1/models", "/page/local/wallet.js",
 	} {
 		w, _ := ask(t, s, http.MethodGet, path, "", bearer("gantry_x"))

@@ -14,6 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/template"
@@ -30,6 +31,8 @@ type Options struct {
 	Buyer Buyer
 	// Clusters shows and ends the customer's clusters; nil for a server without them.
 	Clusters Clusters
+	// Volumes are those that the customer keeps; nil for a server without them.
+	Volumes Volumes
 	// Extender gives the customer's leases more time.
 	Extender Extender
 	// Forwarder leads ports of this machine into containers.
@@ -62,12 +65,16 @@ type Options struct {
 	Budgets Budgets
 	// Templates may be ordered by name.
 	Templates template.Set
+	// Catalogue are open models that may be ordered by name; nil for none.
+	Catalogue *catalogue.Catalogue
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.
 	Session solana.PublicKey
 	// Hosts are names and addresses by which the server may be called, besides those of loopback.
 	Hosts []string
+	// Origins are those of other sites whose pages may use the server; nil for none.
+	Origins *Origins
 	// Page is the web page; a server without it has none.
 	Page []*web.File
 	// Wallet is for what the customer's own key signs, in a browser; nil where there is no page.
@@ -78,7 +85,9 @@ type Options struct {
 	Local bool
 	// Public makes a server that shows the market to everyone: it needs no token, and has nothing of an account.
 	Public bool
-	Log    zerolog.Logger
+	// Metrics count requests and show the customer's accounts; nil for no figures.
+	Metrics *Metrics
+	Log     zerolog.Logger
 }
 
 // Server is the HTTP API.
@@ -90,6 +99,7 @@ type Server struct {
 	streams streams
 	reads   streams // of output, which end soon
 	audits  limit
+	files   limit
 	uses    uses
 
 	challenges *challenges
@@ -100,12 +110,15 @@ type Server struct {
 // New is a server that does not listen yet.
 func New(o Options) *Server {
 	s := &Server{
-		o: o, orders: orders{running: map[string]*buying{}}, audits: make(limit, maxAudits),
+		o: o, orders: orders{running: map[string]*buying{}}, audits: make(limit, maxAudits), files: make(limit, maxFiles),
 		signIns: signIns{now: time.Now, tokens: map[[32]byte]signedInAs{}}, challenges: newChallenges(time.Now),
 	}
-	s.orders.bought = func(b Bought, r OrderRequest) {
-		s.declared(b, r)
-		s.labelled(b.Order, imageName(r.Image))
+	s.orders.ended = func(b Bought, r OrderRequest, err error) {
+		o.Metrics.bought(err)
+		if err == nil {
+			s.declared(b, r)
+			s.labelled(b.Order, imageName(r.Image))
+		}
 	}
 	mux := http.NewServeMux()
 	s.api(mux)
@@ -129,14 +142,14 @@ func New(o Options) *Server {
 		hosts = append(hosts, strings.ToLower(h))
 	}
 	if o.Public {
-		s.handler = s.recovered(s.everyone(hosts, s.logged(found(mux))))
+		s.handler = o.Metrics.counted(s.recovered(s.everyone(hosts, s.logged(found(mux)))))
 		return s
 	}
-	g := &guard{hosts: hosts, open: open, caller: s.caller, next: s.logged(found(mux))}
+	g := &guard{hosts: hosts, origins: o.Origins, open: open, caller: s.caller, next: s.logged(found(mux))}
 	if o.Inference != nil {
 		g.openai = o.Inference
 	}
-	s.handler = s.recovered(s.public(g))
+	s.handler = o.Metrics.counted(s.recovered(s.public(g)))
 	return s
 }
 
@@ -221,6 +234,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func found(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
+			answers(r.Context(), pattern)
 			mux.ServeHTTP(w, r)
 			return
 		}

@@ -29,6 +29,10 @@ func (p purse) Buy(_ context.Context, name string, _ OrderRequest) (Bought, erro
 	return Bought{Order: "o", Leases: []service.Lease{}}, nil
 }
 
+func (purse) SoFar(_ context.Context, _ string) (Bought, error) {
+	return Bought{}, nil
+}
+
 func (purse) Stop(context.Context, solana.PublicKey) (service.Lease, error) {
 	return service.Lease{}, nil
 }
@@ -76,6 +80,11 @@ func TestRolesOfOperations(t *testing.T) {
 	}{
 		{http.MethodPost, "/v1/orders", `{"gpu": "A100", "seconds": 60}`, team.Deployer},
 		{http.MethodPost, "/v1/templates/ssh/orders", `{}`, team.Deployer},
+		{http.MethodPost, "/v1/catalogue/qwen3-8b/orders", `{}`, team.Deployer},
+		{http.MethodGet, "/v1/offers?image=registry.example/x", ``, team.Deployer},
+		{http.MethodPost, "/v1/clusters/x/scale", `{"nodes": 2}`, team.Deployer},
+		{http.MethodGet, "/v1/volumes", ``, team.Deployer},
+		{http.MethodDelete, "/v1/volumes/x", ``, team.Owner},
 		{http.MethodPost, "/v1/leases/" + lease + "/stop", ``, team.Deployer},
 		{http.MethodPost, "/v1/leases/" + lease + "/extend", `{"seconds": 1}`, team.Deployer},
 		{http.MethodPut, "/v1/leases/" + lease + "/name", `{"name": "x"}`, team.Deployer},

@@ -32,6 +32,7 @@ type TemplateOrder struct {
 	Image          string            `json:"image,omitempty" maxLength:"512" doc:"Another image, such as one pinned by digest"`
 	Network        string            `json:"network,omitempty" enum:"internet,none" doc:"What the container may reach"`
 	Volume         string            `json:"volume,omitempty" maxLength:"256" doc:"Another volume, NAME:SIZE:PATH"`
+	Keep           bool              `json:"keep,omitempty" doc:"Keep the volume in the server's bucket under its name, as for other orders"`
 	AllowSimulated bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 	Inspect        string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, as for other orders"`
 	Attest         string            `json:"attest,omitempty" maxLength:"196608" doc:"A policy that each machine must satisfy before it gets the job, as for other orders"`
@@ -65,8 +66,7 @@ func (s *Server) registerTemplates(api huma.API, order huma.Operation) {
 	order.OperationID, order.Path, order.Summary = "order-template", "/v1/templates/{name}/orders", "Buy compute and run a template on it"
 	order.Errors = slices.Clone(order.Errors)
 	huma.Register(api, order, s.orderTemplate)
-	created := api.OpenAPI().Paths[order.Path].Post.Responses
-	created["202"] = &huma.Response{Description: "The purchase continues; repeat the request to learn more", Content: created["201"].Content}
+	later(api.OpenAPI().Paths[order.Path].Post, "201", "The purchase continues; repeat the request to learn more")
 }
 
 func (s *Server) template(name string) (*template.Template, error) {
@@ -82,13 +82,18 @@ func (s *Server) orderTemplate(ctx context.Context, in *templateOrderInput) (*or
 	if err != nil {
 		return nil, err
 	}
+	return s.orderAs(ctx, in, t, t.Name)
+}
+
+// orderAs orders what a template stands for, and gives the order a label.
+func (s *Server) orderAs(ctx context.Context, in *templateOrderInput, t *template.Template, label string) (*orderOutput, error) {
 	r, _, err := orderOf(t, in.Body)
 	if err != nil {
 		return nil, err
 	}
 	out, err := s.order(ctx, &orderInput{Key: in.Key, Body: r})
 	if err == nil {
-		s.labelled(out.Body.Order, t.Name)
+		s.labelled(out.Body.Order, label)
 	}
 	return out, err
 }
@@ -103,7 +108,7 @@ func orderOf(t *template.Template, o TemplateOrder) (OrderRequest, template.Job,
 		return OrderRequest{}, j, failed(err)
 	}
 	r := buy.Request{
-		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: o.Image, Network: o.Network, Volume: o.Volume,
+		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: o.Image, Network: o.Network, Volume: o.Volume, Keep: o.Keep,
 		AllowSimulated: o.AllowSimulated, Inspect: o.Inspect, Attest: o.Attest, Migrate: o.Migrate, UntilStopped: o.UntilStopped, Budget: o.Budget,
 	}
 	if err := r.Fill(&j); err != nil {

@@ -28,7 +28,9 @@ type Options struct {
 	// Root is the folder of what this machine keeps, of all wallets and clusters.
 	Root string
 	Fees txm.Fees
-	Log  zerolog.Logger
+	// Bucket keeps volumes of the customer beyond their leases; the zero value for none.
+	Bucket buy.Bucket
+	Log    zerolog.Logger
 	// OnEvent and Waiting are told how purchases go; nil for nothing.
 	OnEvent func(buy.Event)
 	Waiting func(buy.Wait) (stop func())

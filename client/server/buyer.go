@@ -55,6 +55,7 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 	request := buy.Request(r)
 	request.Name, request.Detach, request.Ports = b.prefix+name, true, nil
 	b.Backups.of(&request)
+	request.KeepIn(b.Bucket)
 	if request.Image != "" {
 		own, err := b.keys.Own()
 		if err != nil {
@@ -70,6 +71,15 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 		err = b.Inspections.Bought(b.b, r.Inspect, out.Leases)
 	}
 	return serve.Bought{Order: out.Order, Leases: out.Leases, Public: out.Public}, err
+}
+
+// SoFar implements serve.Buyer.
+func (b *buyer) SoFar(ctx context.Context, name string) (serve.Bought, error) {
+	order, leases, err := b.b.SoFar(ctx, b.prefix+name)
+	if err != nil || order.IsZero() {
+		return serve.Bought{}, err
+	}
+	return serve.Bought{Order: order.String(), Leases: leases}, nil
 }
 
 // Stop implements serve.Buyer.
@@ -108,6 +118,16 @@ func (b *buyer) Clusters(ctx context.Context) ([]buy.Cluster, error) {
 func (b *buyer) Cluster(ctx context.Context, id string) (buy.Cluster, error) {
 	c, err := b.b.Cluster(ctx, b.text(id))
 	return b.shown(c), err
+}
+
+// ScaleCluster implements serve.Clusters.
+func (b *buyer) ScaleCluster(ctx context.Context, id string, nodes int, agree func(buy.Addition) error) (buy.Scaled, error) {
+	c, err := b.b.ScaleCluster(ctx, b.text(id), nodes, agree)
+	c.Cluster = b.shown(c.Cluster)
+	if err == nil && b.Inspections != nil {
+		err = b.Inspections.Bought(b.b, c.Inspect, c.Added)
+	}
+	return c, err
 }
 
 // EndCluster implements serve.Clusters.

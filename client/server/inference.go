@@ -183,6 +183,7 @@ type connection struct {
 
 // Close implements inference.Connection.
 func (c *connection) Close() error {
+	c.Ports.Close()
 	c.stop()
 	return nil
 }

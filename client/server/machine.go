@@ -28,8 +28,8 @@ func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, every time.Dura
 }
 
 // Job implements serve.Machines.
-func (b *buyer) Job(ctx context.Context, lease solana.PublicKey) (service.Job, error) {
-	w, err := b.to(ctx, lease)
+func (a *Account) Job(ctx context.Context, lease solana.PublicKey) (service.Job, error) {
+	w, err := a.to(ctx, lease)
 	if err != nil {
 		return service.Job{}, err
 	}
@@ -49,6 +49,22 @@ func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Te
 	}
 	defer end()
 	return container.Shell(ctx, client, t)
+}
+
+// Files implements serve.Machines.
+func (b *buyer) Files(ctx context.Context, lease solana.PublicKey, do func(serve.Files) error) error {
+	client, end, err := b.login(ctx, lease, "")
+	if err != nil {
+		return err
+	}
+	defer end()
+	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+	f, err := container.OpenFiles(client, serve.MaxFile)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // what was done is done
+	return do(f)
 }
 
 // Complain implements serve.Machines.

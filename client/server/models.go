@@ -50,7 +50,7 @@ func (a *Account) SpendForModels(ctx context.Context, o *mcp.Options, most marke
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
-	o.Buyer = b
+	o.Buyer = within
 	var wait func()
 	o.Purchases, wait = serve.NewPurchases(ctx, within)
 	return func() error {
@@ -64,10 +64,20 @@ type modelBuyer struct{ buyer }
 
 // Nothing implements mcp.Buyer.
 func (b *modelBuyer) Nothing(name string) (bool, error) {
+	return b.nothing(func(p *purchase.Purchase) bool { return p.Name == b.prefix+name })
+}
+
+// NothingOf implements mcp.Buyer.
+func (b *modelBuyer) NothingOf(order solana.PublicKey) (bool, error) {
+	return b.nothing(func(p *purchase.Purchase) bool { return p.Order == order })
+}
+
+// nothing reports whether the latest purchase that is meant came to nothing.
+func (b *modelBuyer) nothing(meant func(*purchase.Purchase) bool) (bool, error) {
 	all, err := b.b.Folder().All() // the latest first
-	for _, p := range all {
-		if p.Name == b.prefix+name {
-			return p.Stage == purchase.Over && !p.Bought, nil
+	for i := range all {
+		if meant(&all[i]) {
+			return all[i].CameToNothing(), nil
 		}
 	}
 	return err == nil, err // stored first: what is not stored was not sent
@@ -76,9 +86,10 @@ func (b *modelBuyer) Nothing(name string) (bool, error) {
 // Bought implements mcp.Buyer.
 func (b *modelBuyer) Bought(order solana.PublicKey) (bool, error) {
 	all, err := b.b.Folder().All()
-	for _, p := range all {
-		if p.Order == order {
-			return len(p.Name) > len(b.prefix) && p.Name[:len(b.prefix)] == b.prefix, nil
+	for i := range all {
+		if all[i].Order == order {
+			name := purchase.NameOf(all, &all[i])
+			return len(name) > len(b.prefix) && strings.HasPrefix(name, b.prefix), nil
 		}
 	}
 	return false, err

@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/wallet"
 	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/alert"
+	"github.com/gantry-market/gantry/internal/figures"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/txm"
 	"github.com/gantry-market/gantry/web"
@@ -31,6 +32,7 @@ type Server struct {
 	// budgets are those of the account. notices tells people what needs them; nil without [Server.Notify].
 	budgets *budgets
 	notices *alert.Sender
+	figures *figures.Server // nil without [Server.Show]
 	api     *serve.Server
 	ends    []func() error // in the order of what was opened
 }
@@ -78,6 +80,9 @@ func Open(ctx context.Context, a *Account) (_ *Server, err error) {
 		return nil, err
 	}
 	s.end(closeModels)
+	if a.Bucket.Folder != "" {
+		o.Volumes = a
+	}
 	o.Buyer, o.Clusters, o.Forwarder, o.Outputs, o.Extender, o.Budgets, o.Attestations, o.Team, o.Inference = by, by, by, by, own, b, b, b.team, models
 	s.HTTP, s.models, s.budgets = o, models, b
 	return s, nil
@@ -111,6 +116,17 @@ func (s *Server) AddPage(ctx context.Context) error {
 	return nil
 }
 
+// Show shows the server's figures while it runs, and returns where; empty for nowhere. Call it after Notify and before Begin.
+func (s *Server) Show(f Figures) (addr string, err error) {
+	if s.figures, err = f.open(&s.HTTP); s.figures == nil {
+		return "", err
+	}
+	if s.notices != nil {
+		countNotices(s.HTTP.Metrics.Registry, s.notices)
+	}
+	return s.figures.Addr(), nil
+}
+
 // Begin makes the API of what HTTP says.
 func (s *Server) Begin() *serve.Server {
 	s.api = serve.New(s.HTTP)
@@ -130,6 +146,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	if s.notices != nil {
 		g.Go(func() error { return s.notify(ctx) })
 	}
+	runFigures(ctx, g, s.figures)
 	return g.Wait()
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
@@ -20,6 +21,7 @@ type PublicOptions struct {
 	Service   *service.Service
 	Root      string // the market's figures of the past are kept below it
 	Listening *Listening
+	Figures   Figures
 	Serving   func(url string) error // is told when the server answers
 	Log       zerolog.Logger
 }
@@ -31,8 +33,16 @@ func ServePublic(ctx context.Context, o PublicOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
+	shown, err := o.Figures.open(&public)
+	if err != nil {
+		return err
+	}
 	kept, cancel := context.WithCancel(ctx)
-	wait := o.Service.Keep(kept)
+	defer cancel()
+	wait, err := o.Service.Keep(kept)
+	if err != nil {
+		return err
+	}
 	defer func() {
 		cancel()
 		wait()
@@ -51,7 +61,10 @@ func ServePublic(ctx context.Context, o PublicOptions) (err error) {
 		return errors.Join(err, l.Close())
 	}
 	defer told()
-	return serve.New(public).Serve(ctx, l)
+	g, ctx := errgroup.WithContext(ctx)
+	runFigures(ctx, g, shown)
+	g.Go(func() error { return serve.New(public).Serve(ctx, l) })
+	return g.Wait()
 }
 
 // open opens the page and the figures of the past. The caller closes them.

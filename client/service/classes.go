@@ -9,8 +9,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// NotCalibrated is said of classes whose figures nobody has measured.
-const NotCalibrated = "not calibrated on hardware"
+// NotCalibrated is said of classes whose figures nobody has measured: they ask for a part of the data sheet.
+const NotCalibrated = "a floor: not calibrated on hardware"
 
 // Class is a class of GPUs that a market can have as a model, as people and programs read it.
 type Class struct {
@@ -25,7 +25,7 @@ type Class struct {
 	FP16TFLOPS         uint32 `json:"dataSheetFp16Tflops"`
 	Source             string `json:"source"`
 	Profile            string `json:"profile"`
-	// Calibration says what the class asks for by measurements on hardware, or that there are none.
+	// Calibration says what the class asks for, and by which measurements on hardware, or that there are none.
 	Calibration string `json:"calibration"`
 	// Price is assumed, USDC per GPU-hour; Stake is the least stake of a GPU at it, by the parameters that are given.
 	Price string `json:"assumedPricePerGpuHour"`
@@ -51,12 +51,14 @@ func Classes(p *market.Params) ([]Class, error) {
 		out[i] = Class{
 			Name: g.Name, Drivers: g.Drivers, PCIIDs: g.PCIIDs, Boards: g.Boards, MemoryMiB: g.MemoryMiB, Int8TOPS: g.Sheet.Int8TOPS,
 			GigabytesPerSecond: g.Sheet.GigabytesPerSecond, FP16TFLOPS: g.Sheet.FP16TFLOPS, Source: g.Sheet.Source,
-			Profile: market.ProfileText(ClassProfile(g)), Calibration: NotCalibrated, Price: price.String(),
+			Profile: market.ProfileText(ClassProfile(g)), Price: price.String(),
 		}
+		operations, bandwidth := g.Thresholds()
+		why := NotCalibrated
 		if m := g.Measured; m != nil {
-			operations, bandwidth := m.Thresholds()
-			out[i].Calibration = fmt.Sprintf("%s TOPS and %s GB/s, by %d measurements with driver %s", market.TOPS(operations), market.GBs(bandwidth), m.Repeats, m.Driver)
+			why = fmt.Sprintf("by %d measurements with driver %s", m.Repeats, m.Driver)
 		}
+		out[i].Calibration = fmt.Sprintf("%s TOPS and %s GB/s, %s", market.TOPS(operations), market.GBs(bandwidth), why)
 		if stake, ok := market.LeastStake(p, price); ok {
 			out[i].Stake = stake.String()
 		}

@@ -24,11 +24,13 @@ type Job struct {
 	StartedAt int64  `json:"startedAt,omitempty" doc:"Unix seconds"`
 	Detail    string `json:"detail,omitempty" doc:"Such as why it could not be started"`
 	Output    uint64 `json:"outputBytes"`
+	// Image is there once the machine fetches it.
+	Image *Image `json:"image,omitempty" doc:"How far the machine has fetched the job's image, as the machine reports it; absent where it says nothing"`
 }
 
 // DescribeJob is a machine's answer.
 func DescribeJob(l *market.Lease, s messages.LeaseStatus) Job {
-	out := Job{Lease: l.Address.String(), State: JobWaiting, StartedAt: s.StartedAt, Detail: printable.Text(s.Detail), Output: s.OutputBytes}
+	out := Job{Lease: l.Address.String(), State: JobWaiting, StartedAt: s.StartedAt, Detail: printable.Text(s.Detail), Output: s.OutputBytes, Image: describeImage(s.Image)}
 	switch s.State {
 	case messages.LeaseRunning:
 		out.State = JobRunning

@@ -30,6 +30,7 @@ type live struct {
 	cluster  cached[Cluster]
 	clock    cached[instant]
 	starts   cached[Starts]
+	whole    *wholeMarket // nil unless all of the market is followed
 
 	mu  sync.Mutex
 	ctx context.Context // nil when it has ended
@@ -62,7 +63,9 @@ func (s *Service) Follow(ctx context.Context, customer solana.PublicKey, known f
 		return nil, nil, err
 	}
 	l := &live{customer: customer, view: v, watcher: w, ctx: ctx}
-	s.answerFrom(l)
+	if err := s.answerFrom(l); err != nil {
+		return nil, nil, err
+	}
 	l.wg.Go(func() {
 		_ = w.Run(ctx, func(e watch.Event) { // its only error is the context's
 			if err := v.Apply(e); err != nil {
@@ -83,20 +86,26 @@ func (s *Service) Follow(ctx context.Context, customer solana.PublicKey, known f
 
 // Keep keeps what the service answers about the market in memory for a short time, of no customer, until ctx has ended; wait waits
 // for what it still reads. It is called once, in place of Follow.
-func (s *Service) Keep(ctx context.Context) (wait func()) {
+func (s *Service) Keep(ctx context.Context) (wait func(), err error) {
 	l := &live{view: view.New(view.Options{Log: s.log}), ctx: ctx}
-	s.answerFrom(l)
+	if err := s.answerFrom(l); err != nil {
+		return nil, err
+	}
 	s.live.Store(l)
-	return func() { s.leave(l) }
+	return func() { s.leave(l) }, nil
 }
 
 // answerFrom has a service's answers about the market come from memory.
-func (s *Service) answerFrom(l *live) {
+func (s *Service) answerFrom(l *live) error {
 	l.ranking = newCached(l, s.readRanking)
 	l.market = newCached(l, s.readMarket)
 	l.cluster = newCached(l, s.readCluster)
 	l.clock = newCached(l, s.readClock)
 	l.starts = newCached(l, s.readStarts)
+	if !s.FollowMarket {
+		return nil
+	}
+	return s.followAll(l)
 }
 
 // leave ends what is kept in memory, and waits for what is read.

@@ -59,6 +59,10 @@ type Offer struct {
 	Fees     string   `json:"feesOfCompletedLeases"`
 	// Latency is measured by this program, where a search asks for it.
 	Latency *Latency `json:"latency,omitempty"`
+	// Image says how an image has started on it, where a search names one.
+	Image *ImageStarts `json:"image,omitempty"`
+	// ModelID is the model's number on chain.
+	ModelID uint16 `json:"-"`
 }
 
 // Claimed is what a node claims to have, where keepers measure the like.
@@ -81,11 +85,12 @@ type Typical struct {
 }
 
 // typicalOf is what the class of a node was calibrated on; nil where it is not.
-func typicalOf(n *market.Node) *Typical {
-	if !n.Calibrated() || n.MinOperations == 0 {
+func typicalOf(n *market.Node, m *market.Model) *Typical {
+	median, ok := class.GPUs().Typical(m.ModelName(), n.MinOperations)
+	if !ok {
 		return nil
 	}
-	return &Typical{TOPS: market.TOPS(class.MedianOf(n.MinOperations)), Of: "class"}
+	return &Typical{TOPS: market.TOPS(median), Of: "class"}
 }
 
 // Measured is what keepers have measured of a node, last and by its class.
@@ -151,12 +156,12 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		score = 0 // a price that large cannot be registered with a score; it is shown as it is
 	}
 	j := Offer{
-		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(),
+		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(), ModelID: n.Spec.Model,
 		GPUs: n.Spec.Gpus, Free: n.FreeGPUs(), VRAMMiB: n.Spec.VramMib, Link: market.Interconnect(n.Spec.Interconnect).String(),
 		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
 		Uptime: market.Percent(n.ShownUptime()), Reputation: market.Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
-		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m), Typical: typicalOf(n),
+		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m), Typical: typicalOf(n, m),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, CUDA: market.CUDA(n.Spec.Cuda).String(), Faults: n.PendingFaults, Registered: n.RegisteredAt,
 		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
 	}

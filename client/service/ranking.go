@@ -50,6 +50,15 @@ func (s *Service) ranked(ctx context.Context) (*ranking, error) {
 }
 
 func (s *Service) readRanking(ctx context.Context) (*ranking, error) {
+	if l := s.live.Load(); l != nil {
+		if v := l.whole.current(); v != nil {
+			now, err := s.now(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return rank(v, now), nil
+		}
+	}
 	v, now, err := s.SnapshotNow(ctx, view.Only(view.Kinds(market.KindNode, market.KindModel)))
 	if err != nil {
 		return nil, err

@@ -25,7 +25,9 @@ type Service struct {
 	log     zerolog.Logger
 	// Clock is the chain's time, for what is compared with times of the chain. It is read when it is asked.
 	Clock *clock.Clock
-	live  atomic.Pointer[live] // nil when it follows no customer
+	// FollowMarket has Follow and Keep follow all accounts of the market too. Set it before them.
+	FollowMarket bool
+	live         atomic.Pointer[live] // nil when it follows no customer
 }
 
 // New is a service on a cluster.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/filelock"
 	"github.com/gantry-market/gantry/internal/secret"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
@@ -85,15 +85,10 @@ func (s *Store) locked(f func() error) error {
 		return fmt.Errorf("lock of the team: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
-	for {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-		if err == nil {
-			return f()
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("lock of the team: %w", err)
-		}
+	if err := filelock.Wait(lock); err != nil {
+		return fmt.Errorf("lock of the team: %w", err)
 	}
+	return f()
 }
 
 // change changes the file: a line of the log first, then the file, then the line of the result.

@@ -40,6 +40,10 @@ func TestBuiltinTemplatesAreAsDocumented(t *testing.T) {
 			command: "ray start --head --dashboard-host=0.0.0.0 --dashboard-port=8265 --disable-usage-stats --block",
 		},
 		"ssh": {image: "docker.io/library/debian:12", command: "sleep infinity"},
+		"whisper": {
+			set: map[string]string{"model": "small"}, image: "ghcr.io/ggml-org/whisper.cpp:main-cuda",
+			command: "./models/download-ggml-model.sh small /tmp && exec whisper-server --host 0.0.0.0 --port 8080 --model /tmp/ggml-small.bin --language auto --inference-path /v1/audio/transcriptions --convert",
+		},
 		"vllm": {
 			set: map[string]string{"model": "meta-llama/Llama-3.1-8B-Instruct", "maxModelLen": "8192"}, image: "docker.io/vllm/vllm-openai:latest",
 			command: "--model meta-llama/Llama-3.1-8B-Instruct --gpu-memory-utilization 0.9 --tensor-parallel-size 1 --max-model-len 8192",
@@ -57,8 +61,8 @@ func TestBuiltinTemplatesAreAsDocumented(t *testing.T) {
 		require.Equal(t, c.command, strings.Join(j.Command, " "), name)
 		require.Equal(t, c.env, j.Env, name)
 	}
-	require.Len(t, all, 7)
-	for _, name := range []string{"vllm", "llama-cpp"} {
+	require.Len(t, all, 8)
+	for _, name := range []string{"vllm", "llama-cpp", "whisper"} {
 		tpl, err := all.Named(name)
 		require.NoError(t, err)
 		j, err := tpl.Render(nil)

@@ -6,18 +6,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 // Lines prints what happens in a purchase as plain lines, for pipes and scripts.
 type Lines struct {
 	// Say writes one line. Texts in it may be others'.
 	Say func(format string, args ...any)
+	// Pace limits how often lines about images are printed; nil: no limit.
+	Pace *Pace
 }
 
 // Event prints a step of a purchase.
@@ -42,6 +46,8 @@ func (s Lines) orderEvent(e buy.Event) bool {
 		s.Say(" · backups  are encrypted with a key made of %s: keep a copy, without it nothing can be restored", e.Path)
 	case buy.ContainerFound:
 		s.Say(" · restored with %d MiB of memory, on a machine with runsc %s; open connections are lost", e.Container.Memory>>20, e.Container.Runsc)
+	case buy.VolumeFound:
+		s.volumeFound(e)
 	case buy.FirstRunClosed:
 		s.Say(" · rerun    the first run is closed: keepers do not know its machines any more; whether they come again is seen at the award")
 	case buy.PriceTaken:
@@ -123,11 +129,17 @@ func (s Lines) measureEvent(e buy.Event) bool {
 // leaseEvent prints what happens to a lease.
 func (s Lines) leaseEvent(e buy.Event) {
 	switch e := e.(type) {
+	case buy.Fetching:
+		s.fetching(e)
 	case buy.Running:
 		s.Say(" ✓ running  after %.1f s on %s", e.After.Seconds(), service.Short(e.Lease.Node))
 		for _, p := range e.Ports {
 			s.Say(" · reach    %s: gantry port %s %d", p.Name, e.Lease.Address, p.Port)
 		}
+	case buy.Serving:
+		s.Say(" ✓ serving  after %.1f s: port %d of %s answers %s", e.After.Seconds(), e.Probe.Port, service.Short(e.Lease.Address), e.Probe.Path)
+	case buy.NotServing:
+		s.Say(" ! serving  not within %s: %v; see what the job says: gantry logs %s", service.Span(int64(time.Duration(e.Probe.Deadline).Seconds())), e.Err, e.Lease.Address)
 	case buy.Exposed:
 		s.exposed(e)
 	case buy.NotExposed:
@@ -185,6 +197,19 @@ func (s Lines) exposed(e buy.Exposed) {
 	}
 }
 
+// volumeFound says with what a volume that is kept begins, and what of it is lost.
+func (s Lines) volumeFound(e buy.VolumeFound) {
+	f := e.Found
+	if f.From == (snapshot.Hash{}) {
+		s.Say(" · volume   %s begins empty", f.Name)
+		return
+	}
+	s.Say(" · volume   %s begins with snapshot %s", f.Name, f.From)
+	if f.Lost != "" {
+		s.Say(" · volume   lease %s made no last snapshot: what it wrote after that one is lost", f.Lost)
+	}
+}
+
 // WaitText is what a purchase waits for, and how to interrupt it.
 func WaitText(w buy.Wait) (what, out string) {
 	auction := fmt.Sprintf("Ctrl-C leaves the order; until the close it can be cancelled: gantry order cancel %s", w.Order)
@@ -207,6 +232,8 @@ func WaitText(w buy.Wait) (what, out string) {
 		return "the lease to end with its job", "Ctrl-C detaches; the machine ends the lease"
 	case buy.WaitOutputs:
 		return "the outputs to be compared", "Ctrl-C detaches; keepers still compare them"
+	case buy.WaitSnapshot:
+		return "the last snapshot of the volume, whose lease has ended", "Ctrl-C ends the command; nothing was bought"
 	}
 	return "the machine to save the container", "Ctrl-C leaves it to the machine, and the lease to you"
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -19,8 +18,18 @@ const (
 	moneyBar = 20
 )
 
-// WriteOffers writes what a search has found, the best first.
-func WriteOffers(t screen.Terminal, f *service.Found) error {
+// WriteOffers writes what a search has found, the best first: in a pipe, with all columns, or sorted by figures as a table of nodes.
+func WriteOffers(p *Page, f *service.Found, sorted bool) {
+	if len(f.Offers) == 0 {
+		fmt.Fprintf(p, "no node fits%s\n", service.Unfit(f.Unfit))
+		return
+	}
+	defer writeUnreached(p, f.Offers)
+	t, drawn := p.screen()
+	if !drawn || p.Wide || sorted {
+		WriteNodes(p, f.Offers, sorted)
+		return
+	}
 	columns := []screen.Column{
 		{Head: "GPU"},
 		{Head: "$/H", Right: true},
@@ -28,7 +37,7 @@ func WriteOffers(t screen.Terminal, f *service.Found) error {
 		{Head: "MEASURED"},
 		{Head: "UPTIME", Right: true, Drop: 1},
 		{Head: "REGION", Drop: 2},
-		{Head: "NODE", Drop: 3},
+		{Head: "NODE", Drop: 3, Address: true},
 		{Head: "TIER", Right: true, Drop: 4},
 		{Head: "STATUS", Drop: 5},
 	}
@@ -36,27 +45,32 @@ func WriteOffers(t screen.Terminal, f *service.Found) error {
 	if latency {
 		columns = append(columns, screen.Column{Head: "LATENCY"})
 	}
+	image := asksImage(f.Offers)
+	if image {
+		columns = append(columns, screen.Column{Head: "IMAGE"})
+	}
 	figures := offerFigures(t, f.Offers)
 	var rows [][]string
 	for i := range f.Offers {
 		o := &f.Offers[i]
-		model := fmt.Sprintf("%d %s %s", o.GPUs, t.Either("×", "x"), printable.Text(o.Model))
+		model := fmt.Sprintf("%d %s %s", o.GPUs, t.Either("×", "x"), p.text(o.Model))
 		gpu := t.Say(screen.Strong, model)
 		if o.Simulated {
 			gpu += t.Say(screen.Dim, " simulated")
 		}
 		r := []string{
-			gpu, o.Price, fmt.Sprintf("%d/%d", o.Free, o.GPUs), figures[i], uptime(t, o.Uptime), printable.Text(cmp.Or(o.Region, "-")),
-			screen.Beginning(o.Address), fmt.Sprint(o.Tier), o.Status,
+			gpu, o.Price, fmt.Sprintf("%d/%d", o.Free, o.GPUs), figures[i], uptime(t, o), p.text(cmp.Or(o.Region, "-")),
+			p.text(o.Address), fmt.Sprint(o.Tier), o.Status,
 		}
 		if latency {
 			r = append(r, o.Latency.String())
 		}
+		if image {
+			r = append(r, p.text(o.Image.String()))
+		}
 		rows = append(rows, r)
 	}
-	if err := t.Table(columns, rows); err != nil {
-		return err
-	}
+	p.table(columns, rows)
 	more := fmt.Sprintf("%d machines fit", f.Fit)
 	if f.Fit == 1 {
 		more = "1 machine fits"
@@ -64,14 +78,26 @@ func WriteOffers(t screen.Terminal, f *service.Found) error {
 	if len(f.Unfit) > 0 {
 		more += "; the others do not" + service.Unfit(f.Unfit)
 	}
-	for _, text := range []string{more, "More columns: --wide   Models: gantry gpus   Rent: gantry deploy --gpu MODEL"} {
-		for _, line := range screen.Wrap(text, t.Width) {
-			if _, err := fmt.Fprintln(t.Out, t.Say(screen.Dim, line)); err != nil {
-				return fmt.Errorf("write a table: %w", err)
-			}
-		}
+	p.Hint(more)
+	p.Hint("rent one: gantry deploy --gpu MODEL   models: gantry gpus")
+}
+
+// asksImage reports whether machines were asked how an image has started.
+func asksImage(offers []service.Offer) bool {
+	return slices.ContainsFunc(offers, func(o service.Offer) bool { return o.Image != nil })
+}
+
+// writeUnreached says what to do when machines were asked and none answered.
+func writeUnreached(p *Page, offers []service.Offer) {
+	asked, reached := false, false
+	for i := range offers {
+		l, s := offers[i].Latency, offers[i].Image
+		asked = asked || l != nil || s != nil
+		reached = reached || l != nil && l.Reached || s != nil && s.Answered
 	}
-	return nil
+	if asked && !reached {
+		fmt.Fprintln(p, "No machine answered. Keepers give addresses of machines to customers with credits: gantry credits add USDC")
+	}
 }
 
 // offerFigures are what was measured of offers: TOPS, a bar with the typical figure's mark, and the share of it.
@@ -117,10 +143,13 @@ func number(text string) float64 {
 	return x
 }
 
-// uptime is a percentage in the tone of how good it is.
-func uptime(t screen.Terminal, text string) string {
+// uptime is a percentage in the tone of how good it is. A machine that nobody has checked yet has none.
+func uptime(t screen.Terminal, o *service.Offer) string {
+	if o.Checks == 0 {
+		return t.Say(screen.Dim, t.Either("–", "-"))
+	}
 	tone := screen.Bad
-	switch x := number(text); {
+	switch x := number(o.Uptime); {
 	case x >= 99.9:
 		tone = screen.Good
 	case x >= 99:
@@ -128,11 +157,12 @@ func uptime(t screen.Terminal, text string) string {
 	case x >= 90:
 		tone = screen.Now
 	}
-	return t.Say(tone, text)
+	return t.Say(tone, o.Uptime)
 }
 
 // WriteGPUs writes the models of a market.
-func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
+func WriteGPUs(p *Page, all []service.GPUs) {
+	t, _ := p.screen()
 	var rows [][]string
 	for i := range all {
 		g := &all[i]
@@ -142,16 +172,16 @@ func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
 			share = float64(g.Free) / float64(g.GPUs)
 		}
 		bar := t.Bar(share, screen.None, t.BarWidth(freeBar), screen.Plain)
-		name, tone := printable.Text(g.Model), screen.Strong
+		name, tone := p.text(g.Model), screen.Strong
 		if g.Free == 0 {
 			tone = screen.Dim
 		}
 		rows = append(rows, []string{
 			t.Say(tone, name), fmt.Sprintf("%d GiB", g.VRAMMiB>>10), withText(bar, free), fmt.Sprint(g.Machines), fmt.Sprint(g.MostFree), g.Asks(), g.Reference,
-			printable.Text(cmp.Or(strings.Join(g.Regions, " "), "-")),
+			p.text(cmp.Or(strings.Join(g.Regions, " "), "-")),
 		})
 	}
-	return t.Table([]screen.Column{
+	p.table([]screen.Column{
 		{Head: "GPU"},
 		{Head: "MEMORY", Right: true, Drop: 1},
 		{Head: "FREE", Right: true},
@@ -164,22 +194,28 @@ func WriteGPUs(t screen.Terminal, all []service.GPUs) error {
 }
 
 // WriteLeases writes leases at an instant of the chain, unix seconds. The bar is paid, then served and not paid yet, of what is reserved.
-func WriteLeases(t screen.Terminal, all []service.Lease, now int64) error {
-	whole := t.Width >= 150 // the address of a lease has 44 characters
+func WriteLeases(p *Page, all []service.Lease, now int64) {
+	t, drawn := p.screen()
 	var rows [][]string
+	if !drawn {
+		for i := range all {
+			l := &all[i]
+			rows = append(rows, []string{
+				l.Address, l.Status, fmt.Sprintf("%d×%s", l.GPUs, l.Model), l.Price, service.Span(int64(l.Used)), l.Paid, l.Reserved, service.When(l.FundedUntil), l.EndReason,
+			})
+		}
+		p.Table("LEASE|STATE|GPUS|$/GPU-H|USED|PAID|RESERVED|MONEY ENDS (UTC)|ENDED", rows)
+		return
+	}
 	for i := range all {
 		l := &all[i]
-		address := screen.Beginning(l.Address)
-		if whole {
-			address = l.Address
-		}
 		rows = append(rows, []string{
-			t.Say(screen.Strong, address), leaseState(t, l), fmt.Sprintf("%d %s %s", l.GPUs, t.Either("×", "x"), printable.Text(l.Model)), l.Price,
-			service.Span(int64(l.Used)), withText(leaseMoney(t, l), amounts(l)), leaseEnds(l, now),
+			p.text(l.Address), leaseState(t, l), fmt.Sprintf("%d %s %s", l.GPUs, t.Either("×", "x"), p.text(l.Model)), l.Price,
+			p.text(service.Span(int64(l.Used))), withText(leaseMoney(t, l), amounts(l)), p.text(leaseEnds(l, now)),
 		})
 	}
-	return t.Table([]screen.Column{
-		{Head: "LEASE"},
+	p.table([]screen.Column{
+		{Head: "LEASE", Address: true},
 		{Head: "STATE"},
 		{Head: "GPUS"},
 		{Head: "$/GPU-H", Right: true, Drop: 3},

@@ -24,6 +24,7 @@ const (
 	measured
 	brought // the job is: its image is fetched
 	running
+	serving // its program answers, a while after it runs
 	stepCount
 )
 
@@ -47,11 +48,15 @@ type state struct {
 	measures, runs int
 	tops, typical  float64 // of the weakest machine
 	hint           string  // what Ctrl-C does
+	images         map[solana.PublicKey]service.Image
 }
 
 // plan takes what is known before the order.
 func (s *state) plan(r *buy.Request) {
 	s.sealed, s.image, s.nodes = r.Sealed, printable.Text(r.Image), max(1, int(r.Nodes), int(r.Redundancy))
+	if h := r.Health; h != nil && !r.Detach {
+		s.steps[serving] = step{screen.Step{Endless: true, Details: []string{fmt.Sprintf("when port %d answers %s", h.Port, printable.Text(h.Path))}}, true}
+	}
 	s.steps[auction].shown, s.steps[proof].shown, s.steps[measured].shown = r.Sealed, r.Attest != "", r.Verify == buy.Always
 }
 
@@ -111,7 +116,7 @@ func (s *state) final() bool { return s.runs > 0 && s.runs >= max(s.nodes, len(s
 
 // render is the block's lines.
 func (s *state) render(t screen.Terminal, frame int, now time.Time) []string {
-	names := [stepCount]string{"Reserved", "Auction", "Awarded", "Proof", "Measured", "Image", "Running"}
+	names := [stepCount]string{"Reserved", "Auction", "Awarded", "Proof", "Measured", "Image", "Running", "Serving"}
 	if s.image == "" {
 		names[brought] = "Job"
 	}
@@ -151,7 +156,7 @@ func (s *state) wait(w buy.Wait, now time.Time) {
 		s.goOn(proof, now, "the machine proves itself")
 	case buy.WaitStart:
 		s.goOn(brought, now, s.bringing()...)
-	case buy.WaitMove, buy.WaitEnd, buy.WaitOutputs, buy.WaitSuspended:
+	case buy.WaitMove, buy.WaitEnd, buy.WaitOutputs, buy.WaitSuspended, buy.WaitSnapshot:
 	}
 }
 
@@ -175,7 +180,7 @@ func (s *state) hintOf(w buy.Wait) string {
 		return "Ctrl-C leaves the order; money back until the close: gantry order cancel " + order
 	case buy.WaitProof, buy.WaitStart:
 		return "Ctrl-C leaves the lease; it is billed once it runs. End it: gantry stop " + lease
-	case buy.WaitConfirmed, buy.WaitMove, buy.WaitEnd, buy.WaitOutputs, buy.WaitSuspended:
+	case buy.WaitConfirmed, buy.WaitMove, buy.WaitEnd, buy.WaitOutputs, buy.WaitSuspended, buy.WaitSnapshot:
 	}
 	_, out := WaitText(w)
 	return out
@@ -206,6 +211,9 @@ func (s *state) take(e buy.Event, now time.Time) (shown bool) {
 		return true
 	case buy.Awarded:
 		return s.award(e, now)
+	case buy.Fetching:
+		s.fetch(e, now)
+		return e.Image.Phase != service.ImageFailed // why stands above the steps
 	case buy.Running:
 		return s.run(e, now)
 	default:
@@ -253,7 +261,9 @@ func (s *state) run(e buy.Running, now time.Time) (shown bool) {
 		return false
 	}
 	s.end(brought, screen.Done, now, "the machine runs it")
-	if s.image != "" {
+	if all := s.allImages(); s.image != "" && all.Total > 0 {
+		s.steps[brought].Details = []string{s.image + ", " + size(&all), s.image}
+	} else if s.image != "" {
 		s.steps[brought].Details = []string{s.image}
 	}
 	s.end(running, screen.Done, now, fmt.Sprintf("%s after the order; billing has begun", screen.Took(e.After)), "billing has begun")
@@ -298,6 +308,9 @@ func (s *state) machine(e buy.Event, now time.Time) (shown bool) {
 	return false
 }
 
+// has reports whether a lease is one of those that are not left.
+func (s *state) has(lease solana.PublicKey) bool { return slices.Contains(s.leases, lease) }
+
 // left forgets a lease that is over before it ran.
 func (s *state) left(lease solana.PublicKey) {
 	s.leases = slices.DeleteFunc(s.leases, func(l solana.PublicKey) bool { return l == lease })
@@ -305,8 +318,8 @@ func (s *state) left(lease solana.PublicKey) {
 
 // again takes the steps back to the award: another machine is looked for.
 func (s *state) again() {
-	s.leases, s.perHour, s.released, s.measures, s.hint = nil, 0, 0, 0, ""
-	for k := awarded; k < stepCount; k++ {
+	s.leases, s.images, s.perHour, s.released, s.measures, s.hint = nil, nil, 0, 0, 0, ""
+	for k := awarded; k < serving; k++ {
 		s.steps[k] = step{shown: s.steps[k].shown && k != measured}
 	}
 	s.begin(s.last)

@@ -1,8 +1,8 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -13,8 +13,12 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// WriteUse writes what a lease uses as plain lines.
-func WriteUse(w io.Writer, t *service.Use) {
+// WriteUse writes what a lease uses: as it is drawn on a terminal, or in plain lines.
+func WriteUse(w *Page, t *service.Use, seen top.Seen) {
+	if w.at.Live {
+		w.err = cmp.Or(w.err, top.Write(w.at, seen))
+		return
+	}
 	of := func(limit string, known bool) string {
 		if !known {
 			return ""

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/screen/top"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -19,7 +20,7 @@ func TestTopShowsTheVolume(t *testing.T) {
 	after := messages.Use{AtMs: 3000, CPUMs: 2500, Memory: 64 << 20, Disk: 1 << 20, Volume: 300 << 20, VolumeSize: 1000 << 20}
 	var out bytes.Buffer
 	use := service.DescribeUse(market.Lease{}, before, after, 0)
-	WriteUse(&out, &use)
+	WriteUse(NewPage(&out), &use, top.Seen{})
 	require.Contains(t, out.String(), "cpu      1.00 busy")
 	require.Contains(t, out.String(), "disk     1.0 MiB\nvolume   300.0 MiB of 1000.0 MiB\n")
 	require.Equal(t, []uint64{300 << 20, 1000 << 20}, []uint64{use.Volume, use.VolumeSize})
@@ -27,7 +28,7 @@ func TestTopShowsTheVolume(t *testing.T) {
 	out.Reset()
 	after.Volume, after.VolumeSize = 0, 0
 	use = service.DescribeUse(market.Lease{}, before, after, 0)
-	WriteUse(&out, &use)
+	WriteUse(NewPage(&out), &use, top.Seen{})
 	require.NotContains(t, out.String(), "volume")
 }
 

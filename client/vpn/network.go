@@ -21,14 +21,15 @@ type Network struct {
 	// Folder has the purchase, where this computer has made it.
 	Folder *purchase.Folder
 
-	recorded bool                   // the folder has the purchase, which knows the places
-	group    []messages.GroupMember // as the purchase had it when it was read
+	recorded bool                   // the folder has the purchases, which know the places
+	group    []messages.GroupMember // as they had it when they were read
+	orders   []solana.PublicKey     // whose machines are in the network; the first is the one that made it
 }
 
 // Check refuses an order without a private network, and one of which no machine runs. Error: a service.Failure.
 func (n *Network) Check() error {
 	n.read()
-	if o, ok := n.View.Order(n.Order); ok && o.NodesWanted < 2 {
+	if o, ok := n.View.Order(n.orders[0]); ok && o.NodesWanted < 2 {
 		return service.Refused(fmt.Sprintf("order %s has one machine, and so no private network", n.Order), "reach its ports by: gantry port LEASE PORT")
 	}
 	members, err := n.Members()
@@ -41,28 +42,27 @@ func (n *Network) Check() error {
 // read reads the places from the purchase.
 func (n *Network) read() {
 	all, _ := n.Folder.All() // without the purchase the machines say their places
-	for i := range all {
-		if all[i].Order == n.Order {
-			n.recorded, n.group = true, all[i].Group
-		}
+	cluster := purchase.Cluster(all, n.Order)
+	if len(cluster) == 0 {
+		n.orders = []solana.PublicKey{n.Order}
+		return
+	}
+	n.recorded, n.group, n.orders = true, purchase.Members(cluster), nil
+	for _, p := range cluster {
+		n.orders = append(n.orders, p.Order)
 	}
 }
 
-// Members are the leases of the order that run.
+// Members are the leases of the network that run.
 func (n *Network) Members() ([]Member, error) {
+	n.read() // another process writes the purchases
 	var out []Member
-	fresh := false
-	for _, l := range n.View.LeasesOfOrder(n.Order) {
-		if l.State() != market.LeaseRunning || l.Customer != n.Customer {
-			continue
-		}
-		place := n.place(l.Address)
-		if place < 0 && n.recorded && !fresh {
-			n.read() // another process writes the purchase
-			place, fresh = n.place(l.Address), true
-		}
-		if place >= 0 || !n.recorded {
-			out = append(out, Member{Lease: l.Address, Node: l.NodeKey, Place: place})
+	for _, order := range n.orders {
+		for _, l := range n.View.LeasesOfOrder(order) {
+			place := n.place(l.Address)
+			if l.State() == market.LeaseRunning && l.Customer == n.Customer && (place >= 0 || !n.recorded) {
+				out = append(out, Member{Lease: l.Address, Node: l.NodeKey, Place: place})
+			}
 		}
 	}
 	return out, nil

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +13,17 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/gateway/certs"
 	"github.com/gantry-market/gantry/gateway/grants"
-	"github.com/gantry-market/gantry/gateway/issue"
+	"github.com/gantry-market/gantry/gateway/rfc2136"
 )
 
 // certificates for TLS that ends at the gateway: from files, or by ACME.
 type certificates interface {
 	Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	Wrong() []string
+	// State is when the certificate ends that ends first, and how many are missing.
+	State() (ends time.Time, missing int)
 }
 
 // openCertificates reads the certificate's files, or what ACME has issued before.
@@ -31,37 +33,42 @@ func (g *Gateway) openCertificates() (err error) {
 		g.cert, err = newCertificate(&g.c)
 		return err
 	}
-	client := &http.Client{Timeout: acmeTime}
+	o := certs.Options{
+		Domain: g.c.Domain, Directory: a.Directory, Email: a.Email, Dir: filepath.Join(g.c.Data, "certificates"), Visitors: g.tls.Addr(),
+		Names: g.endedHere, PerWeek: a.PerWeek, PerCustomer: a.PerCustomer, Resolvers: a.DNSResolvers, Log: g.c.Log.With().Str("part", "certificates").Logger(),
+	}
 	if a.CA != "" {
 		raw, err := os.ReadFile(a.CA)
 		if err != nil {
 			return fmt.Errorf("the ACME server's CA: %w", err)
 		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(raw) {
+		o.Roots = x509.NewCertPool()
+		if !o.Roots.AppendCertsFromPEM(raw) {
 			return fmt.Errorf("%w: --acme-ca %s has no certificate in PEM", ErrConfig, a.CA)
 		}
-		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, Proxy: http.ProxyFromEnvironment}
 	}
-	g.issuer, err = issue.New(issue.Options{
-		Directory: a.Directory, HTTP: client, Email: a.Email, Dir: filepath.Join(g.c.Data, "certificates"), Names: g.endedHere,
-		PerWeek: a.PerWeek, PerCustomer: a.PerCustomer, Log: g.c.Log,
-	})
+	if a.DNS != "" {
+		key, err := rfc2136.ReadKey(a.DNSKey)
+		if err != nil {
+			return fmt.Errorf("%w: --acme-dns-key: %w", ErrConfig, err)
+		}
+		o.DNS = rfc2136.New(a.DNS, key)
+	}
+	if g.issuer, err = certs.New(o); err != nil {
+		return err
+	}
 	g.cert = g.issuer
-	return err
+	return nil
 }
 
-// acmeTime is how long one request to the ACME server may take.
-const acmeTime = 30 * time.Second
-
 // endedHere are the granted names whose TLS ends at the gateway, those of the oldest grants first.
-func (g *Gateway) endedHere() (out []issue.Name) {
+func (g *Gateway) endedHere() (out []certs.Name) {
 	all := g.table.All()
 	slices.SortFunc(all, func(a, b *grants.Entry) int { return cmp.Compare(a.Signed.Grant.IssuedAt, b.Signed.Grant.IssuedAt) })
 	for _, e := range all {
 		for i, label := range e.Names() {
 			if !e.Signed.Grant.Ports[i].TLS {
-				out = append(out, issue.Name{Host: label + "." + g.c.Domain, Customer: e.Customer})
+				out = append(out, certs.Name{Host: label + "." + g.c.Domain, Customer: e.Customer})
 			}
 		}
 	}
@@ -114,7 +121,10 @@ func (f *certificate) read() error {
 }
 
 // Get is tls.Config.GetCertificate.
-func (f *certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (f *certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.now(), nil }
+
+// now is the certificate of the files, at which it looks from time to time.
+func (f *certificate) now() *tls.Certificate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Since(f.looked) >= certificateEvery {
@@ -123,15 +133,18 @@ func (f *certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			f.log.Warn().Err(err).Msg("the certificate's files cannot be read; the earlier one stays")
 		}
 	}
-	return f.current, nil
+	return f.current
 }
 
 // Wrong says what only a person can repair.
 func (f *certificate) Wrong() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := time.Now(); now.After(f.current.Leaf.NotAfter) {
+	if time.Now().After(f.now().Leaf.NotAfter) {
 		return []string{"the certificate has expired"}
 	}
 	return nil
+}
+
+// State implements certificates.
+func (f *certificate) State() (ends time.Time, missing int) {
+	return f.now().Leaf.NotAfter, 0
 }

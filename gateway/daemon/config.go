@@ -46,7 +46,7 @@ type Config struct {
 	Log       zerolog.Logger
 }
 
-// ACME has the gateway get a certificate for each granted name.
+// ACME has the gateway get a certificate for each granted name, or one for *.Domain.
 type ACME struct {
 	// Directory is the URL of the server's directory; empty for certificates as files.
 	Directory string
@@ -54,6 +54,11 @@ type ACME struct {
 	CA string
 	// Email that the server may write to; may be empty.
 	Email string
+	// DNS is the primary server of Domain's zone, which takes updates (RFC 2136); empty for a certificate for each name.
+	// DNSKey is the file of the key that signs them. DNSResolvers are asked for the zone and its records; empty for the
+	// system's, and for the zone's own servers.
+	DNS, DNSKey  string
+	DNSResolvers []string
 	// PerWeek bounds the new names in a week, PerCustomer those of one customer.
 	PerWeek, PerCustomer int
 }
@@ -114,7 +119,13 @@ func (c *Config) check() error {
 	case c.ACME.Directory != "" && (c.ACME.PerWeek <= 0 || c.ACME.PerCustomer <= 0):
 		return wrong("the limits of new names in a week must be above 0")
 	case c.ACME.Directory != "" && !strings.HasPrefix(c.ACME.Directory, "https://"):
-		return wrong("--acme %q is neither the URL of an ACME server's directory nor letsencrypt", c.ACME.Directory)
+		return wrong("--acme %q is neither the URL of an ACME server's directory, letsencrypt nor letsencrypt-staging", c.ACME.Directory)
+	case c.ACME.Directory == "" && (c.ACME.DNS != "" || c.ACME.DNSKey != "" || len(c.ACME.DNSResolvers) > 0):
+		return wrong("--acme-dns, --acme-dns-key and --acme-dns-resolver need --acme")
+	case c.ACME.DNS == "" && (c.ACME.DNSKey != "" || len(c.ACME.DNSResolvers) > 0):
+		return wrong("--acme-dns-key and --acme-dns-resolver need --acme-dns, the server that takes updates of the zone")
+	case c.ACME.DNS != "" && c.ACME.DNSKey == "":
+		return wrong("--acme-dns needs --acme-dns-key, the file of the key that signs updates; make one with: tsig-keygen gantry")
 	}
 	l := c.Limits
 	for name, n := range map[string]int{

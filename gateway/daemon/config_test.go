@@ -37,6 +37,13 @@ func TestSettingsAreChecked(t *testing.T) {
 		"new names in a week": func(c *Config) {
 			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "https://acme.example.org/", PerWeek: 1}
 		},
+		"need --acme": func(c *Config) { c.ACME.DNS = "ns.example.org" },
+		"the server that takes updates": func(c *Config) {
+			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "https://acme.example.org/", PerWeek: 1, PerCustomer: 1, DNSKey: "f"}
+		},
+		"tsig-keygen": func(c *Config) {
+			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "https://acme.example.org/", PerWeek: 1, PerCustomer: 1, DNS: "ns.example.org"}
+		},
 		"neither the URL": func(c *Config) {
 			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "other", PerWeek: 1, PerCustomer: 1}
 		}, "address to listen on": func(c *Config) { c.TLS = "" },
@@ -85,6 +92,9 @@ func TestACertificateIsReadAgain(t *testing.T) {
 	first, err := f.Get(nil)
 	require.NoError(t, err)
 	require.Empty(t, f.Wrong())
+	ends, missing := f.State()
+	require.Equal(t, first.Leaf.NotAfter, ends)
+	require.Zero(t, missing)
 
 	changed := func(at time.Time) { // whatever the clock of the file system shows
 		require.NoError(t, os.Chtimes(c.Certificate, at, at))

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/gateway/certs"
 	"github.com/gantry-market/gantry/gateway/front"
 	"github.com/gantry-market/gantry/gateway/grants"
-	"github.com/gantry-market/gantry/gateway/issue"
 	"github.com/gantry-market/gantry/gateway/jump"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
@@ -50,7 +50,7 @@ type Gateway struct {
 	terms   messages.GatewayTerms
 	links   *link.Links
 	cert    certificates
-	issuer  *issue.Issuer // nil with certificates as files
+	issuer  *certs.Manager // nil with certificates as files
 	tls     net.Listener
 	ssh     net.Listener // nil without a jump host
 	tlsRoom *limit.Room
@@ -90,6 +90,9 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.clock.Look(ctx); err != nil {
 		return err
 	}
+	if err := g.listen(ctx); err != nil {
+		return err
+	}
 	if err := g.openCertificates(); err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := g.listen(ctx); err != nil {
+	if err := g.openPublic(); err != nil {
 		return err
 	}
 	g.serveCustomers()
@@ -137,18 +140,28 @@ func (g *Gateway) openNetwork(local bool) (err error) {
 	return nil
 }
 
-// listen makes the public sides.
+// listen takes the public ports.
 func (g *Gateway) listen(ctx context.Context) (err error) {
+	var lc net.ListenConfig
+	if g.tls, err = lc.Listen(ctx, "tcp", g.c.TLS); err != nil {
+		return fmt.Errorf("listen for TLS: %w", err)
+	}
+	if g.c.SSH != "" {
+		if g.ssh, err = lc.Listen(ctx, "tcp", g.c.SSH); err != nil {
+			return fmt.Errorf("listen for SSH: %w", err)
+		}
+	}
+	return nil
+}
+
+// openPublic makes what serves at them.
+func (g *Gateway) openPublic() (err error) {
 	l := g.c.Limits
 	room := func() *limit.Room {
 		return limit.NewRoom(limit.Options{Most: l.Connections, MostOfOne: l.PerAddress, PerSecond: l.NewPerSecond, Burst: max(1, int(5*l.NewPerSecond))})
 	}
 	g.tlsRoom, g.sshRoom = room(), room()
 	g.seen = newSeen(g)
-	var lc net.ListenConfig
-	if g.tls, err = lc.Listen(ctx, "tcp", g.c.TLS); err != nil {
-		return fmt.Errorf("listen for TLS: %w", err)
-	}
 	g.front, err = front.New(front.Options{
 		Listener: g.tls, Domain: g.c.Domain, Certificate: g.cert.Get, Find: g.table.ByName, Dial: g.links.Dial, Room: g.tlsRoom, Idle: l.Idle,
 		Patience: front.Patience, Seen: g.seen.tls, Log: g.c.Log,
@@ -156,10 +169,7 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if g.c.SSH != "" {
-		if g.ssh, err = lc.Listen(ctx, "tcp", g.c.SSH); err != nil {
-			return fmt.Errorf("listen for SSH: %w", err)
-		}
+	if g.ssh != nil {
 		g.jump, err = jump.New(jump.Options{
 			Listener: g.ssh, Domain: g.c.Domain, HostKey: g.hostKey, Knows: g.table.KnowsKey, Find: g.table.BySSHName, Dial: g.links.SSH,
 			Room: g.sshRoom, Idle: l.IdleSSH, Seen: g.seen.ssh, Log: g.c.Log,
@@ -203,6 +213,9 @@ func (g *Gateway) Close() error {
 	}
 	if g.book != nil {
 		errs = append(errs, g.book.Close())
+	}
+	if g.issuer != nil { // the last one: it may wait for the CA
+		errs = append(errs, g.issuer.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -35,6 +35,13 @@ func newSeen(g *Gateway) *seen {
 	gauge("leases", "Leases that are granted.", func() float64 { return float64(len(g.table.All())) })
 	gauge("sessions", "Sessions with containers.", func() float64 { return float64(g.links.Count()) })
 	gauge("strangers", "Connected peers of the market's network that no grant concerns.", func() float64 { n, _ := g.net.Strangers(); return float64(n) })
+	gauge("certificate_expiry_timestamp_seconds", "When the certificate ends that ends first, of those that are needed; 0: there is none.", func() float64 {
+		if ends, _ := g.cert.State(); !ends.IsZero() {
+			return float64(ends.Unix())
+		}
+		return 0
+	})
+	gauge("certificates_missing", "Granted names without a certificate.", func() float64 { _, missing := g.cert.State(); return float64(missing) })
 	if g.book != nil {
 		s.paid(g.book)
 	}

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/gateway/issue"
+	"github.com/mholt/acmez/v3"
+
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
 	"github.com/gantry-market/gantry/gateway/toll"
@@ -66,7 +67,7 @@ func (s *Server) newHTTP() *http.Server {
 		DisableGeneralOptionsHandler: true, // it would answer for the container
 		ReadHeaderTimeout:            headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: streamsOfOne},
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{issue.Protocol}},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{acmez.ACMETLS1Protocol}},
 	}
 }
 

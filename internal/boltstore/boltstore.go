@@ -12,6 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 var (
@@ -160,11 +162,7 @@ func create(path string, c Config) error {
 			return err
 		}
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.SyncFolder(filepath.Dir(path))
 }
 
 func (c Config) fill(tx *bolt.Tx) error {

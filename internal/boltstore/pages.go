@@ -3,9 +3,12 @@ package boltstore
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"os"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/filelock"
 )
 
 // The file is looked at before bbolt opens it, because bbolt trusts it:
@@ -68,6 +71,19 @@ func checkPages(path string, timeout time.Duration) error {
 	}
 	defer unmap()
 	return checkFile(raw)
+}
+
+// lock waits until no other process has the file open. Closing the file releases it.
+func lock(f *os.File, timeout time.Duration) error {
+	for end := time.Now().Add(timeout); ; time.Sleep(min(timeout, 20*time.Millisecond)) {
+		err := filelock.Try(f, true)
+		switch {
+		case !errors.Is(err, filelock.ErrHeld):
+			return err
+		case time.Now().After(end):
+			return ErrLocked
+		}
+	}
 }
 
 func checkFile(raw []byte) error {

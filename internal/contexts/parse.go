@@ -19,10 +19,14 @@ const (
 	SettingKeypair = "keypair"
 	SettingServer  = "server"
 	SettingGateway = "gateway"
+
+	SettingBucket   = "bucket"
+	SettingEndpoint = "bucket-endpoint"
+	SettingPrice    = "bucket-price"
 )
 
 // settings are all of a context, in the order of the file.
-var settings = []string{SettingRPC, SettingWS, SettingKeypair, SettingServer, SettingGateway}
+var settings = []string{SettingRPC, SettingWS, SettingKeypair, SettingServer, SettingGateway, SettingBucket, SettingEndpoint, SettingPrice}
 
 var errSetting = errors.New("wrong setting")
 
@@ -37,6 +41,12 @@ func (c *Context) of(name string) []string {
 		return list(c.Keypair)
 	case SettingServer:
 		return list(c.Server)
+	case SettingBucket:
+		return list(c.Bucket)
+	case SettingEndpoint:
+		return list(c.Endpoint)
+	case SettingPrice:
+		return list(c.Price)
 	default:
 		return list(c.Gateway)
 	}
@@ -61,6 +71,12 @@ func (c *Context) put(name string, values []string) error {
 			c.Keypair = v
 		case SettingServer:
 			c.Server = v
+		case SettingBucket:
+			c.Bucket = v
+		case SettingEndpoint:
+			c.Endpoint = v
+		case SettingPrice:
+			c.Price = v
 		default:
 			c.Gateway = v
 		}
@@ -86,6 +102,16 @@ func (c *Context) check() (setting string, err error) {
 	if c.Server != "" {
 		if err := scheme(c.Server, "http", "https"); err != nil {
 			return SettingServer, fmt.Errorf("%s: %w", SettingServer, err)
+		}
+	}
+	if c.Bucket != "" {
+		if err := scheme(c.Bucket, "s3"); err != nil {
+			return SettingBucket, fmt.Errorf("%s: %w", SettingBucket, err)
+		}
+	}
+	if c.Endpoint != "" {
+		if err := scheme(c.Endpoint, "http", "https"); err != nil {
+			return SettingEndpoint, fmt.Errorf("%s: %w", SettingEndpoint, err)
 		}
 	}
 	return "", nil

@@ -15,6 +15,10 @@ const (
 	VariableKeypair = "GANTRY_KEYPAIR"
 	VariableServer  = "GANTRY_SERVER"
 	VariableGateway = "GANTRY_GATEWAY"
+
+	VariableBucket   = "GANTRY_BUCKET"
+	VariableEndpoint = "GANTRY_BUCKET_ENDPOINT"
+	VariablePrice    = "GANTRY_BUCKET_PRICE"
 )
 
 // fromEnvironment is the source of what these variables say.
@@ -22,6 +26,7 @@ const fromEnvironment = "environment"
 
 var variables = map[string]string{
 	SettingRPC: VariableRPC, SettingWS: VariableWS, SettingKeypair: VariableKeypair, SettingServer: VariableServer, SettingGateway: VariableGateway,
+	SettingBucket: VariableBucket, SettingEndpoint: VariableEndpoint, SettingPrice: VariablePrice,
 }
 
 // DefaultServer is where gantry serve listens unless it is told otherwise.
@@ -51,13 +56,14 @@ func (v *Value) Text() string { return strings.Join(v.Values, " ") }
 type Settings struct {
 	Context                           Value // the name of the context that was chosen
 	RPC, WS, Keypair, Server, Gateway Value // WS is empty where it follows from RPC
+	Bucket, Endpoint, Price           Value // of the volumes that are kept
 	Commitment                        Value
 	Solana                            chain.CLIConfig // with the keypair and the commitment level that count
 }
 
 // All are the settings in the order in which they are shown.
 func (s *Settings) All() []Value {
-	return []Value{s.Context, s.RPC, s.WS, s.Keypair, s.Server, s.Gateway, s.Commitment}
+	return []Value{s.Context, s.RPC, s.WS, s.Keypair, s.Server, s.Gateway, s.Bucket, s.Endpoint, s.Price, s.Commitment}
 }
 
 // Resolve finds the settings of a run. A flag counts most, and with it a context that --context names and a file that --config
@@ -90,13 +96,14 @@ func Resolve(f *File, said *Flags, env func(string) string) (*Settings, error) {
 		sources = append(sources, source{fromSolana, file})
 	}
 	sources = append(sources,
-		source{fromEnvironment, &Context{RPC: split(env(VariableRPC)), WS: split(env(VariableWS)), Keypair: env(VariableKeypair), Server: env(VariableServer), Gateway: env(VariableGateway)}},
+		source{fromEnvironment, &Context{RPC: split(env(VariableRPC)), WS: split(env(VariableWS)), Keypair: env(VariableKeypair), Server: env(VariableServer), Gateway: env(VariableGateway), Bucket: env(VariableBucket), Endpoint: env(VariableEndpoint), Price: env(VariablePrice)}},
 		source{fromContext, chosen},
 		source{fromSolana, file},
 		source{"default", &Context{Server: DefaultServer}},
 	)
 	s.RPC, s.WS = endpoints(sources)
 	s.Keypair, s.Server, s.Gateway = first(sources, SettingKeypair), first(sources, SettingServer), first(sources, SettingGateway)
+	s.Bucket, s.Endpoint, s.Price = first(sources, SettingBucket), first(sources, SettingEndpoint), first(sources, SettingPrice)
 	s.Solana.KeypairPath = s.Keypair.Text()
 	s.Commitment = Value{"commitment", list(string(solana.Commitment)), fromSolana}
 	if said.Commitment != "" {

@@ -2,10 +2,7 @@ package contexts
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 )
 
 // Listed is a context in a list.
@@ -24,13 +21,8 @@ func (f *File) List() []Listed {
 	return out
 }
 
-// WriteList writes the contexts for people; the one that counts has a mark.
-func WriteList(w io.Writer, all []Listed) {
-	if len(all) == 0 {
-		fmt.Fprintln(w, "no contexts; make one with: gantry context set NAME --rpc-url URL")
-		return
-	}
-	rows := [][]string{{"", "CONTEXT", "RPC", "KEYPAIR", "SERVER", "GATEWAY"}}
+// Rows are the contexts for people: mark of the one that counts, name, RPC, keypair, server, gateway.
+func Rows(all []Listed) (rows [][]string) {
 	for _, c := range all {
 		mark := ""
 		if c.Current {
@@ -38,29 +30,17 @@ func WriteList(w io.Writer, all []Listed) {
 		}
 		row := []string{mark, c.Name}
 		for _, setting := range []string{SettingRPC, SettingKeypair, SettingServer, SettingGateway} {
-			row = append(row, strings.Join(c.of(setting), " "))
+			row = append(row, cmp.Or(strings.Join(c.of(setting), " "), "-"))
 		}
 		rows = append(rows, row)
 	}
-	table(w, rows)
+	return rows
 }
 
-// Write writes the settings of a run, and where each comes from.
-func (s *Settings) Write(w io.Writer) {
-	rows := [][]string{{"SETTING", "VALUE", "FROM"}}
+// Rows are the settings of a run for people: setting, value, where it comes from.
+func (s *Settings) Rows() (rows [][]string) {
 	for _, v := range s.All() {
-		rows = append(rows, []string{v.Setting, v.Text(), v.From})
+		rows = append(rows, []string{v.Setting, cmp.Or(v.Text(), "-"), cmp.Or(v.From, "-")})
 	}
-	table(w, rows)
-}
-
-func table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i := 1; i < len(row); i++ {
-			row[i] = cmp.Or(row[i], "-")
-		}
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	_ = t.Flush()
+	return rows
 }

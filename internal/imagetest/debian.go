@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Debian are Debian's Python and the packages of Python that a part of scripts/toolchain.sh has unpacked, with the libraries that they
-// link; env is what the image needs in its environment. It skips the test where there are none.
-func Debian(t testing.TB, part string) (entries []Entry, env []string) {
+// Debian are programs of Debian that a part of scripts/toolchain.sh has unpacked, with what is in more folders and
+// the libraries that all of them link; env is what the image needs in its environment. It skips the test where there are none.
+func Debian(t testing.TB, part string, folders ...string) (entries []Entry, env []string) {
 	t.Helper()
 	tool := part + "-root"
 	at, err := exec.LookPath(tool)
@@ -26,7 +26,7 @@ func Debian(t testing.TB, part string) (entries []Entry, env []string) {
 	require.NoError(t, err)
 	d := &unpacked{t: t, root: strings.TrimSpace(string(out)), libraries: map[string]string{}, have: map[string]bool{}}
 	d.index("lib", "lib64", "usr/lib/x86_64-linux-gnu", "usr/lib")
-	for _, dir := range []string{"usr/bin", "usr/lib/python3", "usr/lib/python3.11", "lib64"} {
+	for _, dir := range append([]string{"usr/bin", "lib64"}, folders...) {
 		d.tree(dir)
 	}
 	for len(d.wanted) > 0 {

@@ -45,7 +45,8 @@ var rules = append(apart("commands of one reader import none of another", reader
 	{name: "messages import only records and attest", from: []string{"sdk/messages/..."}, only: []string{"sdk/messages/...", "sdk/records", "attest"}},
 	{name: "attest imports nothing outside attest", from: []string{"attest/..."}, only: []string{"attest/..."}},
 	{name: "the bindings import nothing of ours", from: []string{bindings}, only: []string{}, tests: true},
-	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
+	{name: "the store's file format imports only what writes and locks files", from: []string{"internal/boltstore"}, only: []string{"internal/atomicfile", "internal/filelock"}, tests: true},
+	{name: "what writes and locks files imports nothing of ours", from: []string{"internal/atomicfile", "internal/filelock"}, only: []string{}, tests: true},
 	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
 	{name: "the preparation of command lines imports nothing of ours", from: []string{"internal/arguments"}, only: []string{}},
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
@@ -63,6 +64,7 @@ var rules = append(apart("commands of one reader import none of another", reader
 	{name: "keepers import neither client, agents nor gateways", from: []string{"keeper/..."}, never: []string{"client/...", "agent/...", "gateway/..."}, tests: true},
 	{name: "agents import neither client, keepers nor gateways", from: []string{"agent/..."}, never: []string{"client/...", "keeper/...", "gateway/..."}, tests: true},
 	{name: "gateways import neither client, keepers nor agents", from: []string{"gateway/..."}, never: []string{"client/...", "keeper/...", "agent/..."}, tests: true},
+	{name: "the measured guest knows its host alone", from: []string{"guest/..."}, only: []string{"guest/...", "attest/...", "internal/wait", "internal/child", "internal/testkit/long"}, tests: true},
 	{name: "the page imports nothing of ours", from: []string{"web"}, only: []string{}},
 	{
 		name: "production code imports no local network and no test helpers",

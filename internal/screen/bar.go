@@ -55,9 +55,11 @@ func (t Terminal) Parts(width int, parts ...Part) string {
 	return out.String()
 }
 
-// BarWidth is how many columns a bar of a full width has in the terminal: half of them in one that is not wide, none in a narrow one.
+// BarWidth is how many columns a bar of a full width has in the terminal: half of them in one that is not wide, none in a narrow one or a pipe.
 func (t Terminal) BarWidth(full int) int {
 	switch {
+	case t.Width <= 0 && t.Live:
+		return full
 	case t.Width < Narrow:
 		return 0
 	case t.Width < Wide:

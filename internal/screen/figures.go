@@ -43,6 +43,22 @@ func Figure(x float64) string {
 // GiB is a number of bytes in GiB, without its unit.
 func GiB(bytes uint64) string { return Figure(float64(bytes) / (1 << 30)) }
 
+// Bytes is a size with its unit: GiB, or MiB below a tenth of one.
+func Bytes(n uint64) string {
+	if n < 1<<30/10 {
+		return Figure(float64(n)/(1<<20)) + " MiB"
+	}
+	return GiB(n) + " GiB"
+}
+
+// BytesOf is a part of a size, in the unit of the size.
+func BytesOf(n, of uint64) string {
+	if of < 1<<30/10 {
+		return Figure(float64(n)/(1<<20)) + "/" + Bytes(of)
+	}
+	return GiB(n) + "/" + Bytes(of)
+}
+
 // Took is how long something took or takes, two parts at most.
 func Took(d time.Duration) string {
 	switch {

@@ -35,7 +35,7 @@ type Terminal struct {
 // Of is what a file can show, in an environment such as os.Getenv.
 func Of(f *os.File, env func(string) string) Terminal {
 	t := Terminal{Out: f, Width: defaultWidth, Height: defaultHeight, Unicode: utf8Locale(env)}
-	if !term.IsTerminal(int(f.Fd())) || env("TERM") == "dumb" || env("CI") != "" {
+	if !term.IsTerminal(int(f.Fd())) || !drawable(f) || env("TERM") == "dumb" || env("CI") != "" {
 		return t
 	}
 	t.Live, t.Colour = true, env("NO_COLOR") == ""
@@ -102,6 +102,7 @@ const (
 	Done
 	Failed
 	Note
+	Unknown
 )
 
 // Mark is a mark in its tone, one column.
@@ -109,7 +110,7 @@ func (t Terminal) Mark(m Mark) string {
 	of := [...]struct {
 		unicode, ascii string
 		tone           Tone
-	}{{"○", "o", Dim}, {"●", "*", Now}, {"✓", "+", Good}, {"✗", "x", Bad}, {"·", "-", Dim}}[m]
+	}{{"○", "o", Dim}, {"●", "*", Now}, {"✓", "+", Good}, {"✗", "x", Bad}, {"·", "-", Dim}, {"?", "?", Now}}[m]
 	return t.Say(of.tone, t.Either(of.unicode, of.ascii))
 }
 

@@ -13,7 +13,7 @@ const (
 	figureBar   = 23
 	// scale is what share of the typical the end of a measured bar stands for, usual from which share on a figure is a usual one, and
 	// slow below which it is none that orders take.
-	scale, usual, slow = 1.2, 0.95, 0.525
+	scale, usual, slow = 1.2, 0.95, 0.72
 )
 
 // Step is a line of a task that has steps.
@@ -26,6 +26,9 @@ type Step struct {
 	Share   float64 // of what is typical, for a step that has measured; 0 for none
 	Note    string  // such as an address
 	Endless bool    // it has no duration to show
+	// Part is how much of it is done, as a machine says, 0 to 1: a bar before the details while the step goes on. Nil for no bar, None
+	// for a part that is not known.
+	Part *float64
 }
 
 // Steps are lines, with a hint below them.
@@ -62,7 +65,13 @@ func (t Terminal) step(x *Step, frame int, now time.Time) string {
 		spent = ""
 	}
 	width := min(max(10, t.Width-2-2-nameWidth-1-tookWidth-3-noteWidth), detailWidth)
-	detail := t.Say(tone, t.fit(x.Details, width))
+	bar := ""
+	if x.Part != nil && x.Mark == Current {
+		if bar = t.Bar(*x.Part, None, t.BarWidth(figureBar), Reading); bar != "" {
+			bar += " "
+		}
+	}
+	detail := bar + t.Say(tone, t.fit(x.Details, width-Width(bar)))
 	if x.Share > 0 && x.Mark == Done {
 		if bar := t.Measured(x.Share, figureBar); bar != "" {
 			detail += " " + bar

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/filelock"
 )
 
 // Variable names the program of the servers where it is not in the folder of the running one and cannot be built.
@@ -77,10 +79,7 @@ func (p program) build(ctx context.Context, module, into string) (string, error)
 		return "", fmt.Errorf("build %s: %w", p.name, err)
 	}
 	defer func() { _ = lock.Close() }() // which gives it back
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
+	if err := filelock.Wait(lock); err != nil {
 		return "", fmt.Errorf("build %s: wait for others that build it: %w", p.name, err)
 	}
 	path := filepath.Join(into, p.name)

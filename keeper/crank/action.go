@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // Kind names what an action does; it is the instruction's name.
@@ -81,13 +82,6 @@ type Action struct {
 	Instructions []solana.Instruction
 }
 
-// overhead is what a transaction needs beside the instructions' own bytes: the compute-budget instructions that the
-// transaction manager appends, with a reserve.
-const (
-	overhead = 64
-	maxTx    = 1232
-)
-
 // Batch is actions that share a transaction.
 type Batch struct {
 	Kind    Kind
@@ -112,16 +106,16 @@ func (b Batch) Instructions() []solana.Instruction {
 	return out
 }
 
-// Pack puts neighbouring actions of one kind together as long as they fit a transaction and number at most most. alone
-// reports actions that must not share one, because they broke an earlier batch; it may be nil.
-func Pack(actions []Action, payer solana.PublicKey, most int, alone func(Action) bool) []Batch {
+// Pack puts neighbouring actions of one kind together as long as they fit a transaction of a form and number at most most.
+// alone reports actions that must not share one, because they broke an earlier batch; it may be nil.
+func Pack(actions []Action, payer solana.PublicKey, form txform.Form, most int, alone func(Action) bool) []Batch {
 	var out []Batch
 	for _, a := range actions {
 		single := alone != nil && alone(a)
 		if n := len(out); n > 0 && !single {
 			last := &out[n-1]
 			joined := Batch{a.Kind, append(last.Actions[:len(last.Actions):len(last.Actions)], a)}
-			if last.Kind == a.Kind && len(last.Actions) < most && !(alone != nil && alone(last.Actions[0])) && fits(joined, payer) {
+			if last.Kind == a.Kind && len(last.Actions) < most && !(alone != nil && alone(last.Actions[0])) && form.Holds(payer, joined.Instructions()...) {
 				*last = joined
 				continue
 			}
@@ -129,17 +123,6 @@ func Pack(actions []Action, payer solana.PublicKey, most int, alone func(Action)
 		out = append(out, Batch{a.Kind, []Action{a}})
 	}
 	return out
-}
-
-// fits reports whether the batch's transaction is small enough.
-func fits(b Batch, payer solana.PublicKey) bool {
-	tx, err := solana.NewTransaction(b.Instructions(), solana.Hash{}, solana.TransactionPayer(payer))
-	if err != nil {
-		return false
-	}
-	tx.Signatures = make([]solana.Signature, tx.Message.Header.NumRequiredSignatures)
-	raw, err := tx.MarshalBinary()
-	return err == nil && len(raw)+overhead <= maxTx
 }
 
 // benign are refusals beyond market.AlreadyDone that mean that another keeper was faster, or that the chain's clock is

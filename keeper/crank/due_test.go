@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 const (
@@ -337,7 +338,7 @@ func TestManyLeasesOfAGuaranteeAreCountedInSteps(t *testing.T) {
 			}
 			require.False(t, keys[a.Key], "each step is an action of its own")
 			keys[a.Key] = true
-			require.True(t, fits(Batch{a.Kind, []Action{a}}, self))
+			require.True(t, txform.Legacy.Holds(self, a.Instructions...))
 			leases := a.Instructions[0].Accounts()[6:]
 			require.Len(t, leases, want)
 			for _, l := range leases {
@@ -468,10 +469,10 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 		actions, err := Due(v, match.Of(v), self, now, holding(set))
 		require.NoError(t, err)
 		require.Len(t, actions, 7)
-		batches := Pack(actions, self, maxBatch, nil)
+		batches := Pack(actions, self, txform.Legacy, MaxBatch, nil)
 		require.LessOrEqual(t, len(batches), 4, "at least two share a transaction")
 		for _, b := range batches {
-			require.True(t, fits(b, self))
+			require.True(t, txform.Legacy.Holds(self, b.Instructions()...))
 		}
 	})
 }
@@ -486,15 +487,16 @@ func TestPackKeepsTroubleAlone(t *testing.T) {
 		}
 		actions = append(actions, Action{Kind: kind, Key: fmt.Sprint(i), Instructions: []solana.Instruction{ix}})
 	}
-	batches := Pack(actions, self, 3, func(a Action) bool { return a.Key == "4" })
+	batches := Pack(actions, self, txform.Legacy, 3, func(a Action) bool { return a.Key == "4" })
 	var got [][]string
 	for _, b := range batches {
 		got = append(got, b.Keys())
-		require.True(t, fits(b, self))
+		require.True(t, txform.Legacy.Holds(self, b.Instructions()...))
 	}
 	require.Equal(t, [][]string{{"0", "1", "2"}, {"3"}, {"4"}, {"5", "6", "7"}, {"8", "9"}, {"10", "11"}}, got)
-	require.Len(t, Pack(actions[:10], self, 100, nil), 3, "by size: four of them fill a transaction")
-	require.Empty(t, Pack(nil, self, 3, nil))
+	require.Len(t, Pack(actions[:10], self, txform.Legacy, 100, nil), 3, "by size: four of them fill a transaction")
+	require.Len(t, Pack(actions[:10], self, txform.VersionOne, 100, nil), 1, "version 1 holds all ten")
+	require.Empty(t, Pack(nil, self, txform.Legacy, 3, nil))
 }
 
 // refusal is an error of the program as the transaction manager returns it.

@@ -11,14 +11,15 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // docs/reports/keeper-economics.md counts with so many leaves in a transaction: it is what keepers pay most for.
 func TestLeavesOfATransaction(t *testing.T) {
 	for _, c := range []struct {
-		nodes  int
-		leaves int
-	}{{8, 2}, {200, 1}, {1_000, 1}, {40_000, 1}} {
+		nodes       int
+		leaves, one int
+	}{{8, 2, 8}, {200, 1, 7}, {1_000, 1, 6}, {40_000, 1, 4}} {
 		depth := 0
 		for n := 1; n < c.nodes; n *= 2 {
 			depth++
@@ -33,8 +34,10 @@ func TestLeavesOfATransaction(t *testing.T) {
 			require.NoError(t, err)
 			actions[i] = Action{Kind: ReportApply, Key: string(rune('a' + i)), Instructions: []solana.Instruction{instruction}}
 		}
-		got := Pack(actions, solana.PublicKey{9}, maxBatch, nil)
-		require.Len(t, got[0].Actions, c.leaves, "%d nodes", c.nodes)
+		for form, want := range map[txform.Form]int{txform.Legacy: c.leaves, txform.VersionOne: c.one} {
+			got := Pack(actions, solana.PublicKey{9}, form, MaxBatch, nil)
+			require.Len(t, got[0].Actions, want, "%d nodes, %s", c.nodes, form)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // awayView is failedView with a lease that runs, on a node that was away by the keepers' votes.
@@ -58,7 +59,7 @@ func TestLeasesLeaveANodeThatIsAway(t *testing.T) {
 			require.Len(t, actions[0].Instructions, 2, "it fails in the transaction that moves it")
 			require.Equal(t, market.OutageFaultAddress(l.Address), actions[0].Instructions[0].Accounts()[8].PublicKey)
 			require.Equal(t, solana.PublicKey{31}, actions[0].Instructions[1].Accounts()[8].PublicKey)
-			require.True(t, fits(Batch{LeaseOutage, actions}, self), "one transaction")
+			require.True(t, txform.Legacy.Holds(self, Batch{LeaseOutage, actions}.Instructions()...), "one transaction")
 		})
 	}
 }

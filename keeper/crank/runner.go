@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txform"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	// OnlyMore: there are no other sources. Such a runner looks often, because its actions cannot wait.
 	OnlyMore bool
 	Submit   func(context.Context, txm.Intent) (txm.Result, error)
+	// Form is the largest form of transactions that the cluster takes.
+	Form     func(context.Context) txform.Form
 	Interval time.Duration // between looks
 	Step     time.Duration // that each rank waits
 	Observe  func(kind Kind, actions int, outcome string, took time.Duration)
@@ -62,9 +65,12 @@ type refusals struct {
 	next  time.Time // not before
 }
 
+// MaxBatch is how many actions share a transaction at most. Nodes cut the log of a transaction above 10,000 bytes, and audits
+// read events in it: eight actions stay below (sdk/market, figures of the engine's tests).
+const MaxBatch = 8
+
 const (
 	maxInFlight = 16
-	maxBatch    = 8
 	// sendTimeout bounds one submission; the transaction manager goes on with it all the same.
 	sendTimeout = 45 * time.Second
 	worstPause  = 2 * time.Minute
@@ -137,7 +143,14 @@ func (r *Runner) Tick(ctx context.Context) {
 	maps.DeleteFunc(r.kinds, func(group string, _ Kind) bool { return !groups[group] })
 	r.stagger.Keep(groups)
 	r.forget(keys)
-	for _, b := range Pack(mine, payer, maxBatch, r.alone) {
+	if len(mine) == 0 {
+		return
+	}
+	form := txform.Legacy
+	if len(mine) > 1 { // one action alone is sent in whatever form it fits
+		form = r.o.Form(ctx)
+	}
+	for _, b := range Pack(mine, payer, form, MaxBatch, r.alone) {
 		if !r.take(b) {
 			return // enough actions are in flight
 		}
@@ -180,7 +193,7 @@ func (r *Runner) alone(a Action) bool {
 func (r *Runner) take(b Batch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.busy) >= maxInFlight*maxBatch {
+	if len(r.busy) >= maxInFlight*MaxBatch {
 		return false
 	}
 	for _, a := range b.Actions {

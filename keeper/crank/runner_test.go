@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -68,7 +69,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	outcomes, overdue := map[string]int{}, 0
 	var mu sync.Mutex
 	r, err := New(Options{
-		View: x, Matcher: matcher, Self: self, Sets: func(records.Period, records.Hash) *report.Set { return nil }, Submit: c.submit, Interval: 10 * time.Millisecond, Step: time.Millisecond,
+		View: x, Matcher: matcher, Self: self, Sets: func(records.Period, records.Hash) *report.Set { return nil }, Submit: c.submit, Form: func(context.Context) txform.Form { return txform.Legacy }, Interval: 10 * time.Millisecond, Step: time.Millisecond,
 		Observe: func(_ Kind, n int, outcome string, _ time.Duration) { mu.Lock(); outcomes[outcome] += n; mu.Unlock() },
 		Overdue: func(Kind, time.Duration) { mu.Lock(); overdue++; mu.Unlock() },
 		Log:     zerolog.Nop(), Now: func() func() time.Time {

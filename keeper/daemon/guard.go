@@ -12,6 +12,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/filelock"
 	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -206,9 +207,9 @@ func lockWallet(wallet solana.PublicKey, domain records.Domain, folders ...strin
 	if f == nil {
 		return nil, fmt.Errorf("lock of the wallet: no folder for it can be written: %w", bad)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Try(f, false); err != nil {
 		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fmt.Errorf("%w: %s (its lock is %s); two of them would sign two different things, which costs the bond", ErrWallet, wallet, f.Name())
 		}
 		return nil, fmt.Errorf("lock of the wallet %s: %w", f.Name(), err)

@@ -36,6 +36,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 	"github.com/gantry-market/gantry/sdk/txm"
 	"github.com/gantry-market/gantry/sdk/watch"
 )
@@ -92,6 +93,7 @@ type Keeper struct {
 	disputes   *dispute.Service
 
 	submit   consensus.Submit                        // to the chain
+	form     func(context.Context) txform.Form       // the largest that the chain takes
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	blocks   func(chain.Commitment) chain.BlockSource
 
@@ -182,7 +184,7 @@ func (k *Keeper) openChain(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	k.submit = k.txm.Submit
+	k.submit, k.form = k.txm.Submit, k.txm.Largest
 	k.watcher, err = watch.New(watch.Options{Client: k.c.Client, Program: market.ProgramID, Certain: market.MarketAddress(), Log: k.component("watcher")})
 	if err != nil {
 		return err

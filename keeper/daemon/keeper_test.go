@@ -27,6 +27,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 const periodSecs = 2
@@ -99,7 +100,7 @@ func (r *replica) start() {
 	require.NoError(r.t, err)
 	r.listen = plain
 	require.NoError(r.t, k.openGossip())
-	k.submit = r.chain.submit
+	k.submit, k.form = r.chain.submit, func(context.Context) txform.Form { return txform.Legacy }
 	k.slotHash = func(context.Context) ([32]byte, error) { return [32]byte{1}, nil }
 	k.blocks = func(chain.Commitment) chain.BlockSource { return liveBlocks{} }
 	r.k = k

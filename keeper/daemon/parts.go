@@ -184,7 +184,7 @@ func (k *Keeper) openAwards() (err error) {
 	}
 	gains := crank.Gains{Self: k.publicKey(), Price: k.c.TokenPrice, Least: k.c.LeastProfit, Tokens: k.tokens.held}
 	k.crank, err = crank.New(crank.Options{
-		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit, Form: k.form,
 		More:     []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due, gains.Due, k.disputes.Due},
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
 		Log: k.component("crank"), Now: k.now,
@@ -194,7 +194,7 @@ func (k *Keeper) openAwards() (err error) {
 	}
 	moves := crank.Moves{Matcher: k.matcher, Self: k.publicKey()}
 	k.moves, err = crank.New(crank.Options{
-		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit, Form: k.form,
 		More: []func(*view.Accounts, int64) ([]crank.Action, error){k.outages.Due, moves.Due}, OnlyMore: true,
 		Interval: moveInterval, Step: moveStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
 		Log: k.component("moves"), Now: k.now,

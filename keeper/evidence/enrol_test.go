@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/tpm"
@@ -49,7 +50,7 @@ func TestTPMReachesTierTwo(t *testing.T) {
 
 	m := newMachine(t, 1)
 	collect := func(q Question) []byte {
-		c, err := evidence.New(evidence.Options{Key: m.key, Sources: evidence.Sources{
+		c, err := collect.New(collect.Options{Key: m.key, Sources: collect.Sources{
 			Inventory: func(context.Context) (inventory.Inventory, error) { return m.inv, nil },
 			TPM:       source,
 		}})

@@ -195,7 +195,7 @@ func (m *machine) member(t *testing.T, mod ...func(*Options)) *Member {
 func newMember(t *testing.T, n Network, mod ...func(*Options)) *Member {
 	t.Helper()
 	o := Options{
-		Domain: domain, Network: n, Slack: long, Pause: time.Millisecond, Wait: long,
+		Domain: domain, Network: n, Slack: long, Pause: time.Millisecond, Wait: long, Overrun: long,
 		Owes: func(solana.PublicKey, instant.Instant) bool { return true },
 	}
 	for _, m := range mod {

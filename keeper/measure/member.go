@@ -50,11 +50,11 @@ type Options struct {
 	// Owes says, when the node has not done what it was asked for, whether it had to: false when a lease is live or has
 	// been, or when it had left before the block (docs/adr/0018-instants.md).
 	Owes func(node solana.PublicKey, at instant.Instant) bool
-	// Rand, Now, Slack, Pause and Wait are those of sdk/measure.
-	Rand               io.Reader
-	Now                func() time.Time
-	Slack, Pause, Wait time.Duration
-	Log                zerolog.Logger
+	// Rand, Now, Slack, Pause, Wait and Overrun are those of sdk/measure.
+	Rand                        io.Reader
+	Now                         func() time.Time
+	Slack, Pause, Wait, Overrun time.Duration
+	Log                         zerolog.Logger
 }
 
 // Member measures nodes. It is safe for concurrent use.
@@ -65,17 +65,17 @@ type Member struct {
 
 // New checks the options. Error: options.ErrMissing.
 func New(o Options) (*Member, error) {
-	if err := options.Complete("measure", o, "Rand", "Now", "Slack", "Pause", "Wait", "Log"); err != nil {
+	if err := options.Complete("measure", o, "Rand", "Now", "Slack", "Pause", "Wait", "Overrun", "Log"); err != nil {
 		return nil, err
 	}
-	return &Member{o: o, asker: asking.New(asking.Options{Rand: o.Rand, Now: o.Now, Slack: o.Slack, Pause: o.Pause, Wait: o.Wait})}, nil
+	return &Member{o: o, asker: asking.New(asking.Options{Rand: o.Rand, Now: o.Now, Slack: o.Slack, Pause: o.Pause, Wait: o.Wait, Overrun: o.Overrun})}, nil
 }
 
 // Measure measures a node at an instant whose block this keeper saw at a time of its own clock. It asks for at
 // most twice the profiles' times, the slack and half a minute after saw, and verifies then.
 func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant, saw time.Time) Result {
 	place := format.Place{Domain: m.o.Domain, Instant: at.Seed, Node: n.Account}
-	r := m.asker.Measure(ctx, asking.Asked{Place: place, Key: n.Key, GPUs: n.GPUs, Simulated: n.Simulated, Start: saw}, line{m.o.Network, n, at})
+	r := m.asker.Measure(ctx, asking.Asked{Place: place, Key: n.Key, GPUs: n.GPUs, Simulated: n.Simulated, Start: saw, Together: true}, line{m.o.Network, n, at})
 	if r.Outcome == Measured {
 		return r
 	}

@@ -20,7 +20,7 @@ import (
 func TestOptionsAreComplete(t *testing.T) {
 	o := Options{Domain: domain, Network: Peers{}, Owes: func(solana.PublicKey, instant.Instant) bool { return true }}
 	o.Network = Peers{&p2p.Node{}}
-	options.Without(o, []string{"Rand", "Now", "Slack", "Pause", "Wait", "Log"}, func(field string, o Options) {
+	options.Without(o, []string{"Rand", "Now", "Slack", "Pause", "Wait", "Overrun", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

@@ -2,6 +2,7 @@ package signing
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // What contradicts something that was signed is refused, and the same again is signed again.
@@ -150,7 +152,8 @@ func TestTransactions(t *testing.T) {
 	withdraw := must(ix.KeeperWithdraw(ix.WithdrawStakeArgs{Wallet: me, StakeMint: solana.PublicKey{3}}))
 	v0, err := solana.NewTransaction([]solana.Instruction{budget}, solana.Hash{1}, solana.TransactionPayer(me))
 	require.NoError(t, err)
-	v0.Message.SetVersion(solana.MessageVersionV0)
+	_, err = v0.Message.SetVersion(solana.MessageVersionV0)
+	require.NoError(t, err)
 	versioned, err := v0.Message.MarshalBinary()
 	require.NoError(t, err)
 	for name, m := range map[string][]byte{
@@ -181,5 +184,71 @@ func TestTransactions(t *testing.T) {
 	require.NoError(t, err, "what is no promise goes on")
 	for _, name := range Transactions {
 		require.False(t, strings.HasPrefix(name, "provider_") || strings.HasPrefix(name, "credits_") || strings.HasPrefix(name, "market_"), name)
+	}
+}
+
+// One of version 1 is held against the rules of the others, and nothing in it is hidden from them.
+func TestTransactionsOfVersionOne(t *testing.T) {
+	p, key := protected(t)
+	me, other := key.PublicKey(), newKey(t).PublicKey()
+	must := func(i solana.Instruction, err error) solana.Instruction {
+		require.NoError(t, err)
+		return i
+	}
+	one := func(change func(*solana.Message), ixs ...solana.Instruction) []byte {
+		tx, err := txform.VersionOne.Build(me, solana.Hash{1}, txform.Budget{Units: 9}, ixs...)
+		require.NoError(t, err)
+		if change != nil {
+			change(&tx.Message)
+		}
+		raw, err := tx.Message.MarshalBinary()
+		require.NoError(t, err)
+		return raw
+	}
+	leaf := func(n byte) solana.Instruction {
+		return must(ix.ReportApply(ix.LeafProof{Leaf: records.Leaf{Node: solana.PublicKey{n}, Period: 8}, Siblings: make([]records.Hash, 16)}))
+	}
+	require.NoError(t, p.Vote(8, records.Hash{1}, nil))
+	vote := func(root byte) solana.Instruction {
+		return must(ix.ReportVote(ix.ReportVoteArgs{Keeper: me, Period: 8, Root: [32]byte{root}}))
+	}
+	for name, m := range map[string][]byte{"vote": one(nil, vote(1)), "leaves": one(nil, leaf(1), leaf(2), leaf(3), leaf(4))} {
+		sig, err := p.Sign(m)
+		require.NoError(t, err, name)
+		require.True(t, sig.Verify(me, m), name)
+	}
+
+	good := one(nil, leaf(1))
+	transfer := system.NewTransferInstruction(1, me, other).Build()
+	masked := func(mask byte, values int) []byte { // the mask is behind version and head
+		m := bytes.Clone(good)
+		m[4] = mask
+		behind := 42 + 32*int(m[41]) + 16 // the config values
+		return slices.Insert(m, behind, make([]byte, values)...)
+	}
+	// The transfer's head and payload stand behind the end of the instructions that the message counts.
+	behind := func() []byte {
+		m := one(nil, leaf(1), transfer)
+		m[40]--
+		return m
+	}()
+	for name, m := range map[string][]byte{
+		"transfer": one(nil, transfer), "transfer behind a leaf": one(nil, leaf(1), transfer), "transfer before it": one(nil, transfer, leaf(1)),
+		"vote for another root": one(nil, vote(1), vote(2)), "withdrawal of the bond": one(nil, must(ix.KeeperWithdraw(ix.WithdrawStakeArgs{Wallet: me, StakeMint: solana.PublicKey{3}}))),
+		"transfer that is not counted": behind,
+		"bytes behind it":              append(bytes.Clone(good), 0), "a whole message behind it": append(bytes.Clone(good), one(nil, transfer)...),
+		"cut": good[:len(good)-1], "value that nobody knows": masked(0b101111, 4), "half a priority fee": masked(0b1101, 0),
+		"of a later version":        append([]byte{0x82}, good[1:]...),
+		"as the version before":     append([]byte{0x80}, good[1:]...),
+		"another payer":             one(func(m *solana.Message) { m.AccountKeys[0] = other }, leaf(1)),
+		"another signer besides":    one(func(m *solana.Message) { m.Header.NumRequiredSignatures = 2 }, leaf(1)),
+		"program that is not there": one(func(m *solana.Message) { m.Instructions[0].ProgramIDIndex = uint16(len(m.AccountKeys)) }, leaf(1)),
+		"an address twice":          one(func(m *solana.Message) { m.AccountKeys[1] = m.AccountKeys[2] }, leaf(1)),
+		"more than 4,096 bytes": one(func(m *solana.Message) {
+			m.Instructions[0].Data = append(m.Instructions[0].Data, make([]byte, 4096)...)
+		}, leaf(1)),
+	} {
+		_, err := p.Sign(m)
+		require.ErrorIs(t, err, ErrRefused, name)
 	}
 }

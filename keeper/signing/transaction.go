@@ -1,19 +1,18 @@
 package signing
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
-	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // Transactions are the instructions of the market that a running keeper sends. Those that move a bond, or act for a
@@ -42,24 +41,16 @@ const createTokenAccount = 1
 // transaction refuses every transaction but one of a keeper alone with instructions of Transactions, and a vote that the
 // store does not hold.
 func (p *Protected) transaction(message []byte) error {
-	var tx solana.Message
-	if err := tx.UnmarshalWithDecoder(bin.NewBinDecoder(message)); err != nil {
-		return fmt.Errorf("%w: neither a record nor a transaction", ErrRefused)
-	}
-	// What was read is what is signed: nothing stands behind it, and no field was understood in another way.
-	if again, err := tx.MarshalBinary(); err != nil || !bytes.Equal(again, message) {
-		return fmt.Errorf("%w: a transaction that is not encoded as usual", ErrRefused)
-	}
+	tx, err := txform.Message(message)
 	switch {
-	case tx.Header.NumRequiredSignatures != 1 || len(tx.AccountKeys) == 0 || tx.AccountKeys[0] != p.PublicKey():
+	case err != nil:
+		return fmt.Errorf("%w: neither a record nor a transaction that a keeper sends: %w", ErrRefused, err)
+	case tx.Header.NumRequiredSignatures != 1 || tx.AccountKeys[0] != p.PublicKey():
 		return fmt.Errorf("%w: a transaction that this key does not sign alone", ErrRefused)
-	case tx.IsVersioned():
-		return fmt.Errorf("%w: a transaction of another version than a keeper sends", ErrRefused)
+	case tx.GetVersion() == solana.MessageVersionV0:
+		return fmt.Errorf("%w: a transaction of version 0, whose lookup tables may change what it does; a keeper sends none", ErrRefused)
 	}
 	for _, i := range tx.Instructions {
-		if int(i.ProgramIDIndex) >= len(tx.AccountKeys) {
-			return fmt.Errorf("%w: a transaction without one of its programs", ErrRefused)
-		}
 		if err := p.instruction(tx.AccountKeys[i.ProgramIDIndex], i.Data); err != nil {
 			return err
 		}

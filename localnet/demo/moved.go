@@ -20,8 +20,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// snapshotWait bounds the wait for a volume's first snapshot: a minute after the start is the soonest.
-const snapshotWait = 2 * time.Minute
+// snapshotWait bounds the wait for a volume's first snapshot, ten seconds after the start.
+const snapshotWait = time.Minute
 
 // countScript counts seconds in its volume and goes on where the volume's count has ended.
 const countScript = `n=$(cat /data/n 2>/dev/null || echo 0); echo "goes on after $n"; while :; do n=$((n+1)); echo $n >/data/new; mv /data/new /data/n; sleep 1; done`

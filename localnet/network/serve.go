@@ -22,8 +22,8 @@ type Served struct {
 	TokenFile string
 }
 
-// StartServe starts `gantry serve` for a customer, with this many USDC as credits and as the cap of its session key.
-func (n *Network) StartServe(ctx context.Context, customer seed.Wallet, credits string) (Served, error) {
+// StartServe starts `gantry serve` for a customer, with this many USDC as credits and as the cap of its session key, and with further flags.
+func (n *Network) StartServe(ctx context.Context, customer seed.Wallet, credits string, flags ...string) (Served, error) {
 	session, err := seed.OpenWallet(filepath.Join(n.cfg.Dir, "keys"), serveName)
 	if err != nil {
 		return Served{}, err
@@ -40,7 +40,7 @@ func (n *Network) StartServe(ctx context.Context, customer seed.Wallet, credits 
 			return Served{}, fmt.Errorf("the customer of the page: %w", err)
 		}
 	}
-	return n.serve(ctx, serveName, "--session", session.Path)
+	return n.serve(ctx, serveName, append([]string{"--session", session.Path}, flags...)...)
 }
 
 // StartServeForWallet starts `gantry serve` for a wallet that has neither credits nor a session key: it makes both on the

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/filelock"
 )
 
 // ErrNotRunning means that no network runs in the directory.
@@ -82,11 +82,11 @@ func lockHeld(dir string) (bool, error) {
 		return false, fmt.Errorf("lock: %w", err)
 	}
 	defer f.Close() // gives a lock taken here back
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = filelock.Try(f, false)
 	switch {
 	case err == nil:
 		return false, nil
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	case errors.Is(err, filelock.ErrHeld):
 		return true, nil
 	default:
 		return false, fmt.Errorf("lock: %w", err)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/filelock"
 )
 
 // MarkVariable is the environment variable that marks the processes of a network, see belongs.match for those that do
@@ -26,10 +28,10 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := filelock.Try(f, false); err != nil {
 		owner, _ := os.ReadFile(path)
 		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fmt.Errorf("%w: the local network of process %s runs in %s; stop it or choose another directory",
 				ErrLocked, strings.TrimSpace(string(owner)), dir)
 		}

@@ -51,23 +51,37 @@ func clientEnv(t *testing.T, served network.Served, root string) []string {
 }
 
 // Programs in Python and TypeScript rent two machines through `gantry serve`, follow its events, extend the leases and end
-// them; Schemathesis then finds nothing wrong with the server.
+// them. They use the packages as they are installed. Schemathesis then finds nothing wrong with the server.
 func TestClientsRentMachines(t *testing.T) {
 	t.Parallel()
 	python, root, run := clientTest(t)
+	wheel := installWheel(t, python, root, run)
+	npm := installNpm(t, root, run)
+	n := marketOfOneModel(t)
+	served, err := n.StartServe(t.Context(), n.Keys.Customers[0], "25")
+	require.NoError(t, err)
+	env := append(clientEnv(t, served, root), "PYTHONPATH=")
+	run(3*time.Minute, env, filepath.Join(wheel, "python"), "testdata/clients.py", "2")
+	run(3*time.Minute, env, filepath.Join(wheel, "python"), "testdata/clients_async.py", "2")
+	script, err := os.ReadFile("testdata/clients.mjs")
+	require.NoError(t, err)
+	program := filepath.Join(npm, "clients.mjs")
+	require.NoError(t, os.WriteFile(program, script, 0o600))
+	run(3*time.Minute, env, "node", program, "gantry-market", "2")
+	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[0].Address()), 8)
+	run(5*time.Minute, []string{"EXAMPLES=25"}, filepath.Join(root, "scripts/clients.sh"), "probe", served.URL, served.TokenFile)
+}
+
+// marketOfOneModel has two machines of one model.
+func marketOfOneModel(t *testing.T) *network.Network {
+	t.Helper()
 	nodes := network.DefaultNodes(3)
-	nodes = append(nodes[:1], nodes[2]) // of one model
+	nodes = append(nodes[:1], nodes[2])
 	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Log: warnings(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	served, err := n.StartServe(t.Context(), n.Keys.Customers[0], "25")
-	require.NoError(t, err)
-	env := clientEnv(t, served, root)
-	run(3*time.Minute, env, python, "testdata/clients.py", "2")
-	run(3*time.Minute, env, "node", "testdata/clients.mjs", filepath.Join(root, "clients/typescript/dist/index.js"), "2")
-	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[0].Address()), 4)
-	run(5*time.Minute, []string{"EXAMPLES=25"}, filepath.Join(root, "scripts/clients.sh"), "probe", served.URL, served.TokenFile)
+	return n
 }
 
 // A program in Python reaches a web server in a container that it rents at an address of its own machine, as long as the

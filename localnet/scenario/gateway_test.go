@@ -487,6 +487,26 @@ func (v *gatewayVisit) issued() {
 	v.g.start(tlsAt, sshAt)
 	reached()
 	require.Equal(t, asked, server.Orders())
+	require.Contains(t, v.web, v.shown())
+
+	// With a DNS server that takes updates, one certificate is for all.
+	key := filepath.Join(v.dir, "tsig.key")
+	require.NoError(t, os.WriteFile(key, []byte(server.Key), 0o600))
+	v.g.kill()
+	v.g.args = append(v.g.args, "--acme-dns", server.DNS, "--acme-dns-key", key, "--acme-dns-resolver", server.DNS)
+	v.g.start(tlsAt, sshAt)
+	reached()
+	require.Equal(t, "*."+gatewayDomain, v.shown())
+	require.Equal(t, asked+1, server.Orders())
+}
+
+// shown is the name in the certificate that visitors see.
+func (v *gatewayVisit) shown() string {
+	r, err := v.http.Get(v.web)
+	require.NoError(v.t, err)
+	require.NoError(v.t, r.Body.Close())
+	require.Len(v.t, r.TLS.PeerCertificates[0].DNSNames, 1)
+	return r.TLS.PeerCertificates[0].DNSNames[0]
 }
 
 // agentDies: the container goes on, and the gateway reaches it again.

@@ -127,6 +127,47 @@ func TestAnOrderOverSeveralMachinesHasANetwork(t *testing.T) {
 	require.Contains(t, alone.Stderr, "a cluster has several machines")
 }
 
+// Machines that are added to a cluster are reached by name from containers that ran before, and the other way round. When a member
+// fails, the added machine finds the one that takes its place. All end together.
+func TestMachinesAreAddedToACluster(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	n := likeMachines(t, 4, network.Config{})
+	mine := n.Keys.Customers[0]
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	attended := make(chan struct{})
+	t.Cleanup(func() { <-attended })
+	go func() {
+		defer close(attended)
+		out, err := n.Gantry(t.Context(), mine, "cluster", "up", "--name", "grows", "--gpu", "A100", "--nodes", "2", "--max-price", "3", "--duration", "30m", "--allow-simulated",
+			"--network", "none", "--migrate", "--image", image, "--", "/bin/sh", "-c", `mkdir /www; echo "lease $GANTRY_LEASE" > /www/index.html; httpd -f -p $GANTRY_NODE_IP:8080 -h /www`)
+		t.Log(out.Stderr, err)
+	}()
+	g := &groupVisit{t: t, n: n, owner: mine}
+	first := g.leases(2)
+	slices.SortFunc(first, func(a, b market.Lease) int { return bytes.Compare(a.Address[:], b.Address[:]) })
+	var c buy.Cluster
+	began := time.Now()
+	require.NoError(t, json.Unmarshal([]byte(ok(t, n, mine, "cluster", "scale", "grows", "--nodes", "3").Stdout), &c))
+	t.Logf("a machine was added in %.1f s", time.Since(began).Seconds())
+	require.Len(t, c.Members, 3)
+	all := []string{first[0].Address.String(), first[1].Address.String(), c.Members[2].Lease}
+	require.Equal(t, all[:2], []string{c.Members[0].Lease, c.Members[1].Lease})
+	g.reach(mine, all...)
+
+	require.NoError(t, n.Fail(t.Context(), g.machine(first[1])))
+	for _, l := range g.leases(3, first[1]) {
+		if l.Address.String() != all[0] && l.Address.String() != all[2] {
+			all[1] = l.Address.String()
+		}
+	}
+	g.reach(mine, all...)
+	ok(t, n, mine, "cluster", "down", "grows")
+	for _, l := range snapshotOf(t, n).LeasesOfCustomer(mine.Address()) {
+		require.NotEqual(t, market.LeaseRunning, l.State())
+	}
+}
+
 // groupVisit looks from containers of one order at the others.
 type groupVisit struct {
 	t     *testing.T
@@ -165,13 +206,25 @@ func (g *groupVisit) machine(l market.Lease) string {
 	return ""
 }
 
-// meet requires that the containers of leases reach each other and themselves by their names, in the leases' order.
+// meet requires that the containers of leases reach each other and themselves by their names, in the leases' order, and know their places.
 func (g *groupVisit) meet(as seed.Wallet, leases ...string) {
+	g.t.Helper()
+	g.read(as, func(i int) string { return fmt.Sprintf("rank %d of %d, lease %s\n", i, len(leases), leases[i]) }, leases)
+}
+
+// reach requires that the containers of leases reach each other and themselves by their names, in the leases' order.
+func (g *groupVisit) reach(as seed.Wallet, leases ...string) {
+	g.t.Helper()
+	g.read(as, func(i int) string { return fmt.Sprintf("lease %s\n", leases[i]) }, leases)
+}
+
+// read requires that each container reads of each what it shows.
+func (g *groupVisit) read(as seed.Wallet, shows func(int) string, leases []string) {
 	g.t.Helper()
 	var last said
 	for _, from := range leases {
-		for i, to := range leases {
-			want := fmt.Sprintf("rank %d of %d, lease %s\n", i, len(leases), to)
+		for i := range leases {
+			want := shows(i)
 			require.Eventually(g.t, func() bool {
 				out, err := g.n.GantryText(g.t.Context(), as, "exec", from, "--", "/bin/busybox", "timeout", "3",
 					"/bin/busybox", "wget", "-q", "-O-", fmt.Sprintf("http://%s:8080/", mesh.Name(i)))

@@ -40,13 +40,7 @@ func modelImage(t *testing.T) string {
 // twoMachines is a network with two machines that run containers.
 func twoMachines(t *testing.T) (*network.Network, seed.Wallet) {
 	t.Helper()
-	all := network.DefaultNodes(3)
-	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: []network.NodeSpec{all[0], all[2]}, Log: warnings(t),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	require.NoError(t, n.Launch(t.Context()))
+	n := marketOfOneModel(t)
 	customer := n.Keys.Customers[0]
 	ok(t, n, customer, "credits", "add", "40")
 	return n, customer

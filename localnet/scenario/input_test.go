@@ -14,6 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -35,8 +36,14 @@ const (
 // market is a small market with a customer that has credits.
 func newMarket(t *testing.T) (*network.Network, seed.Wallet) {
 	t.Helper()
+	return marketWith(t, seed.Params())
+}
+
+// marketWith is a market with these parameters.
+func marketWith(t *testing.T, params bindings.Params) (*network.Network, seed.Wallet) {
+	t.Helper()
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 2, Nodes: network.DefaultNodes(1), Log: warnings(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 2, Nodes: network.DefaultNodes(1), Params: &params, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })

@@ -58,7 +58,7 @@ type containerMoment struct {
 }
 
 const (
-	// rareWait is how long a rare moment is waited for: a lease is a minute old when it has its first snapshot.
+	// rareWait is how long a rare moment is waited for: a snapshot of the volume, for example, which is made once a minute.
 	rareWait = 2 * time.Minute
 	// rareWaits is how often.
 	rareWaits = 5

@@ -84,7 +84,7 @@ func (k *containerRun) rentOne(ctx context.Context, p *purchase, rng *rand.Rand)
 	}
 	entries := 40 + rng.IntN(400) // 10 to 110 s
 	if rng.IntN(3) == 0 {
-		entries = 400 + rng.IntN(320) // 100 to 180 s: its machine can be lost when it has made a snapshot, which it does once a minute
+		entries = 400 + rng.IntN(320) // 100 to 180 s: its machine can be lost when it has made a snapshot
 	}
 	args := []string{
 		"deploy", "--name", p.name, "--gpu", "A100", "--max-price", "2", "--duration", "6m", "--allow-simulated", "--image", image,

@@ -127,12 +127,12 @@ func TestPageOfALease(t *testing.T) {
 	browser.Run(t, pageTime, "lease.mjs", served.URL, customer.Path, image)
 }
 
-// A person buys a cluster, looks at its members and ends it, in a browser.
+// A person buys a cluster, looks at its members, adds a machine and ends it, in a browser.
 func TestPageOfClusters(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
 	browser.Find(t)
-	nodes := network.DefaultNodes(2)
+	nodes := network.DefaultNodes(3)
 	for i := range nodes {
 		nodes[i].GPU, nodes[i].Count, nodes[i].Price = "A100", 1, market.PricePerHour(1_300_000)
 	}
@@ -146,5 +146,5 @@ func TestPageOfClusters(t *testing.T) {
 	require.NoError(t, err)
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
 	browser.Run(t, pageTime, "clusters.mjs", served.Page, image)
-	require.Equal(t, 2, leasesBought(t, n, customer))
+	require.Equal(t, 3, leasesBought(t, n, customer))
 }

@@ -102,6 +102,7 @@ func TestAMachineThatStoodStillEndsItsJob(t *testing.T) {
 	customer := n.Keys.Customers[0]
 	deployed := rentForLong(t, n)
 	first, on := firstRunning(t, n)
+	require.Eventually(t, func() bool { return len(everythingOf(t, n, on)) > 1 }, time.Minute, 50*time.Millisecond, "the job starts")
 	require.NoError(t, pause(t.Context(), 5*time.Second)) // some of it is paid for
 	still := everythingOf(t, n, on)
 	require.Greater(t, len(still), 1, "the agent and what runs the job")

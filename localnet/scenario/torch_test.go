@@ -20,7 +20,7 @@ import (
 // torchImage is an image of Debian's PyTorch with a shell and the training of testdata/clusters at its root.
 func torchImage(t *testing.T) string {
 	t.Helper()
-	own, env := imagetest.Debian(t, "torch")
+	own, env := imagetest.Debian(t, "torch", "usr/lib/python3", "usr/lib/python3.11")
 	for i := range own {
 		if strings.HasSuffix(own[i].Name, "torch/distributed/elastic/multiprocessing/api.py") {
 			// PyTorch 1.13 is older than Python 3.11, in which a loop over flags leaves the zero out.

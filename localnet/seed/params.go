@@ -108,8 +108,6 @@ func ModelOf(g *class.GPU) bindings.GpuModelArgs {
 	m := model(H100+1, g.Name, 200*GNT, 2_400_000)
 	m.Profile = market.ProfileArgs(g.Profile.Format())
 	m.Profile.ChainMs, m.Profile.WalkMs = 4_000, 1_000
-	if g.Measured != nil {
-		m.MinOperations, m.MinBandwidth = g.Measured.Thresholds()
-	}
+	m.MinOperations, m.MinBandwidth = g.Thresholds()
 	return m
 }

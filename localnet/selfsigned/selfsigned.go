@@ -10,12 +10,14 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
-// Write writes a certificate for names that is its own authority, and its key, as PEM files.
+// Write writes a certificate for names that is its own authority, and its key, as PEM files. It makes their folders.
 func Write(cert, key string, names ...string) error {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,6 +36,9 @@ func Write(cert, key string, names ...string) error {
 		return fmt.Errorf("certificate: %w", err)
 	}
 	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: raw}} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("certificate: %w", err)
+		}
 		if err := atomicfile.Write(path, pem.EncodeToMemory(block)); err != nil {
 			return fmt.Errorf("certificate: %w", err)
 		}

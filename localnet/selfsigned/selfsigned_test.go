@@ -9,7 +9,7 @@ import (
 )
 
 func TestWritesAPair(t *testing.T) {
-	cert, key := filepath.Join(t.TempDir(), "c"), filepath.Join(t.TempDir(), "k")
+	cert, key := filepath.Join(t.TempDir(), "new", "c"), filepath.Join(t.TempDir(), "k")
 	require.NoError(t, Write(cert, key, "*.gw.test", "gw.test"))
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	require.NoError(t, err)

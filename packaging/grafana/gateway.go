@@ -15,5 +15,9 @@ func gateway() Dashboard {
 			{"Events a minute", "What became of connections and requests.", "", []Line{{"sum by (side, event) (rate(gantry_gateway_events_total" + on + "[5m])) * 60", "{{side}} {{event}}"}}},
 			{"Strangers", "Peers of the market's network that no grant concerns.", "", []Line{{"gantry_gateway_strangers" + on, "{{instance}}"}}},
 		}},
+		{"Certificates", []Panel{
+			{"Next certificate expires in", "0: expired, or no certificate", "s", []Line{{"clamp_min(gantry_gateway_certificate_expiry_timestamp_seconds" + on + " - time(), 0)", "{{instance}}"}}},
+			{"Names without a certificate", "", "", []Line{{"gantry_gateway_certificates_missing" + on, "{{instance}}"}}},
+		}},
 	}}
 }

@@ -87,6 +87,10 @@ var faults = map[string][]fault{
 	},
 	"gateway": {
 		of("GantryGatewayDown", "up", "job=gantry-gateway", "1x10 0x20", "2m", "5m"),
+		of("GantryGatewayCertificateEnds", "gantry_gateway_certificate_expiry_timestamp_seconds", "", "173100x200", "10m", "25m"). // two days and five minutes
+																		with(`gantry_gateway_certificate_expiry_timestamp_seconds{instance="two"}`, "0x200"). // none: another alert
+																		with(`gantry_gateway_certificate_expiry_timestamp_seconds{instance="three"}`, "7776000x200"),
+		of("GantryGatewayCertificatesMissing", "gantry_gateway_certificates_missing", "", "0x10 1x200", "30m", "34m"),
 		of("GantryGatewayStrangers", "gantry_gateway_strangers", "", "3x10 101x60", "2m", "14m"),
 	},
 }

@@ -186,6 +186,8 @@ pub const AUCTION_SECS_MIN: u32 = 5;
 pub const AUCTION_SECS_MAX: u32 = 86_400;
 pub const REVEAL_SECS_MIN: u32 = 5;
 pub const REVEAL_SECS_MAX: u32 = 3_600;
+/// Each second that a lease has paid for gives its customer so many seconds to rate it.
+pub const RATING_SECS_PER_PAID: u32 = 1_000;
 /// A withheld reveal costs so many times what its lease was worth.
 pub const WITHHELD_FACTOR: u64 = 2;
 /// Marks a model-independent requirement (`Requirement::model`).

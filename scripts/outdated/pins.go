@@ -24,13 +24,14 @@ var tools = map[string]pin{
 	"CARGO_DENY":  {registry: "crates", name: "cargo-deny"},
 	"REGISTRY":    {registry: "go", name: "github.com/distribution/distribution/v3"},
 	"NFPM":        {registry: "go", name: "github.com/goreleaser/nfpm/v2"},
+	"MINISIGN":    {registry: "go", name: "aead.dev/minisign"},
 	"GVISOR":      {registry: "go", name: "gvisor.dev/gvisor"},
 	"AGAVE":       {registry: "crates", name: "agave-validator"},
 	"MERMAID":     {registry: "npm", name: "mermaid"},
 }
 
 // notVersions are the variables of scripts/versions.sh that pin nothing.
-var notVersions = map[string]bool{"GO_MIN": true, "MERMAID_INTEGRITY": true}
+var notVersions = map[string]bool{"GO_MIN": true, "MERMAID_INTEGRITY": true, "GOVERNANCE_SHA256": true}
 
 // readPins reads what the repository pins directly, from the files that git knows.
 func readPins(ctx context.Context, root string) ([]pin, error) {
@@ -201,7 +202,8 @@ func npmPins(text []byte) ([]pin, error) {
 // directPackages are, in the lists of Python packages, those that are wanted for themselves. The others are what these
 // need, in versions that fit.
 var directPackages = map[string][]string{
-	"clients/python/requirements.txt": {"attrs", "build", "hatchling", "httpx", "mcp", "mypy", "openapi-python-client", "pytest", "ruff", "schemathesis"},
+	"clients/python/requirements.txt": {"attrs", "build", "hatchling", "httpx", "mcp", "mypy", "openapi-python-client", "pytest", "ruff", "schemathesis", "unasync"},
+	"scripts/python/ansible.txt":      {"ansible-core"},
 	"scripts/python/docs.txt":         {"mkdocs", "mkdocs-material"},
 	"scripts/python/jupyter.txt":      {"jupyterlab"},
 	"scripts/python/model.txt":        {"gguf", "xllamacpp"},

@@ -79,19 +79,8 @@ func unreadAward(t Tx, lease solana.PublicKey) (*bindings.LeaseAwarded, bool) {
 	if t.Unreadable == "" {
 		return nil, false
 	}
-	for _, in := range t.Instructions {
-		for _, k := range []struct {
-			kind                 [8]byte
-			order, node, leaseAt int
-		}{
-			{bindings.Instruction_OrderAward, bindings.Place_OrderAward_Order, bindings.Place_OrderAward_Node, bindings.Place_OrderAward_Lease},
-			{bindings.Instruction_AuctionAward, bindings.Place_AuctionAward_Order, bindings.Place_AuctionAward_Node, bindings.Place_AuctionAward_Lease},
-			{bindings.Instruction_LeaseMigrate, bindings.Place_LeaseMigrate_Order, bindings.Place_LeaseMigrate_Node, bindings.Place_LeaseMigrate_Lease},
-		} {
-			if in.is(k.kind, k.leaseAt+1) && in.Accounts[k.leaseAt] == lease {
-				return &bindings.LeaseAwarded{Lease: lease, Order: in.Accounts[k.order], Node: in.Accounts[k.node]}, true
-			}
-		}
+	if a, ok := awardOf(t, lease); ok {
+		return &bindings.LeaseAwarded{Lease: lease, Order: a.Order, Node: a.Node}, true
 	}
 	return nil, false
 }

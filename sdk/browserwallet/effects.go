@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 
-	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // call is an instruction of a message with its accounts looked up.
@@ -52,39 +52,31 @@ func Describe(raw []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return describe(&m), nil
+	return describe(m), nil
 }
 
 func describe(m *solana.Message) []string {
 	var out []string
-	var limit uint32
-	var price chain.MicroLamports
 	for _, c := range callsOf(m) {
-		if c.program == solana.ComputeBudget && len(c.data) > 0 {
-			switch c.data[0] {
-			case 2:
-				limit = c.u32(1)
-			case 3:
-				price = chain.MicroLamports(c.u64(1))
-			}
-			continue
+		if c.program != solana.ComputeBudget {
+			out = append(out, printable.Text(c.sentence()))
 		}
-		out = append(out, printable.Text(c.sentence()))
 	}
-	fee := chain.Lamports(m.Header.NumRequiredSignatures)*chain.SignatureFee + price.Cost(limit)
-	return append(out, fmt.Sprintf("The network's fee is %s. New accounts take their rent besides, which comes back when they are closed.", fee))
+	return append(out, fmt.Sprintf("The network's fee is %s. New accounts take their rent besides, which comes back when they are closed.", txform.Fee(m)))
 }
 
-// decode reads a transaction's message, whose indices lead somewhere.
-func decode(raw []byte) (m solana.Message, err error) {
-	if err = m.UnmarshalWithDecoder(bin.NewBinDecoder(raw)); err == nil {
-		err = m.Sanitize()
-	}
-	if err == nil && len(m.AddressTableLookups) > 0 {
+// decode reads the message of a transaction that wallets in browsers sign.
+func decode(raw []byte) (*solana.Message, error) {
+	m, err := txform.Message(raw)
+	switch {
+	case err != nil:
+	case len(m.AddressTableLookups) > 0:
 		err = errors.New("accounts from lookup tables are not read here")
+	case m.GetVersion() == solana.MessageVersionV1:
+		err = errors.New("it does not fit the legacy form, and wallets in browsers sign no larger one; split it")
 	}
 	if err != nil {
-		return m, fmt.Errorf("message of a transaction: %w", err)
+		return nil, fmt.Errorf("message of a transaction: %w", err)
 	}
 	return m, nil
 }

@@ -169,7 +169,7 @@ func (w *Wallet) Sign(message []byte) (solana.Signature, error) {
 	if index < 0 {
 		return solana.Signature{}, notSigned("the transaction needs no signature of " + w.PublicKey().String())
 	}
-	r := &request{message: bytes.Clone(message), index: index, signers: signers, effects: describe(&m), at: time.Now(), done: make(chan outcome, 1)}
+	r := &request{message: bytes.Clone(message), index: index, signers: signers, effects: describe(m), at: time.Now(), done: make(chan outcome, 1)}
 	w.show(r)
 	wait := time.NewTimer(signWithin)
 	defer wait.Stop()

@@ -104,15 +104,16 @@ func Passphrase(question string, fresh bool) (string, error) {
 	if path != "" {
 		return passphraseOf(path)
 	}
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	in, out, err := openTerminal()
 	if err != nil {
 		return "", fmt.Errorf("%w: there is no terminal to ask at: put the passphrase into a file that only you can read and name it in %s, or give the service a credential %s", ErrPassphrase, PassphraseVariable, PassphraseCredential)
 	}
-	defer tty.Close()
+	defer in.Close()
+	defer out.Close() // the same file, except on Windows
 	ask := func(question string) (string, error) {
-		fmt.Fprintf(tty, "%s: ", question)
-		typed, err := term.ReadPassword(int(tty.Fd()))
-		fmt.Fprintln(tty)
+		fmt.Fprintf(out, "%s: ", question)
+		typed, err := term.ReadPassword(int(in.Fd()))
+		fmt.Fprintln(out)
 		if err != nil {
 			return "", fmt.Errorf("%w: the passphrase was not read: %w", ErrPassphrase, err)
 		}

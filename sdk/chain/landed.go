@@ -14,11 +14,13 @@ import (
 // a version above the one that it is asked for, so every reader asks for the highest.
 const MaxTransactionVersion = 1
 
-// The most bytes that a transaction has, signatures included: of version 1, and of those before it.
-const (
-	maxBytesV1 = solana.MaxTransactionSizeV1
-	maxBytes   = 1232
-)
+// MaxTransactionBytes is how many bytes a transaction of a version has at most, signatures included.
+func MaxTransactionBytes(v solana.MessageVersion) int {
+	if v == solana.MessageVersionV1 {
+		return solana.MaxTransactionSizeV1
+	}
+	return 1232
+}
 
 // Landed is a transaction as a block holds it.
 type Landed struct {
@@ -152,11 +154,7 @@ func decodeTransaction(b64 string) (*solana.Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := maxBytes
-	if tx.Message.GetVersion() == solana.MessageVersionV1 {
-		limit = maxBytesV1
-	}
-	if len(raw) > limit {
+	if limit := MaxTransactionBytes(tx.Message.GetVersion()); len(raw) > limit {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are possible", len(raw), limit)
 	}
 	if n := int(tx.Message.Header.NumRequiredSignatures); n == 0 || len(tx.Signatures) != n {

@@ -221,7 +221,9 @@ func (l *listing) account(s *scanner, a *Account) (there bool, err error) {
 			err = n.UnmarshalJSON(raw)
 			a.Lamports = Lamports(n)
 		case "executable":
-			err = json.Unmarshal(raw, &a.Executable)
+			if a.Executable = string(raw) == "true"; !a.Executable && string(raw) != "false" {
+				err = json.Unmarshal(raw, &a.Executable)
+			}
 		}
 		return err
 	})

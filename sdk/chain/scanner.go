@@ -20,16 +20,16 @@ type scanner struct {
 	spent int    // bytes of values since it was set to 0
 }
 
-func newScanner(r io.Reader) *scanner { return &scanner{r: bufio.NewReaderSize(r, 8<<10)} }
+func newScanner(r io.Reader) *scanner { return &scanner{r: bufio.NewReaderSize(r, 32<<10)} }
 
 // next returns the first byte that is not white space and leaves it in the text.
 func (s *scanner) next() (byte, error) {
 	for {
 		b, err := s.r.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return 0, io.ErrUnexpectedEOF
-		}
 		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
 			return 0, err
 		}
 		if b == ' ' || b == '\n' || b == '\t' || b == '\r' {
@@ -102,28 +102,37 @@ func (s *scanner) keep(most int) error {
 	return err
 }
 
-// word takes a number, true, false or null.
+// word takes a number, true, false or null. Its first byte is there.
 func (s *scanner) word(most int) error {
 	for {
-		if err := s.keep(most); err != nil {
-			return err
-		}
-		b, err := s.r.ReadByte()
+		_, err := s.r.Peek(1)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.r.UnreadByte(); err != nil {
+		part, err := s.r.Peek(s.r.Buffered())
+		if err != nil {
 			return err
 		}
-		switch b {
-		case ' ', '\n', '\t', '\r', ',', ':', '"', '{', '}', '[', ']':
-			return nil
+		n := bytes.IndexAny(part, wordEnds)
+		ended := n >= 0
+		if !ended {
+			n = len(part)
+		}
+		if n > most-len(s.kept) {
+			return errLong
+		}
+		s.kept = append(s.kept, part[:n]...)
+		if _, err := s.r.Discard(n); err != nil || ended {
+			return err
 		}
 	}
 }
+
+// wordEnds are the bytes before which a word ends.
+const wordEnds = " \n\t\r,:\"{}[]"
 
 // text takes a string, with both of its quotation marks.
 func (s *scanner) text(most int) error {

@@ -88,10 +88,14 @@ type parts struct {
 }
 
 func plain[T any](name string, discriminator [8]byte, of func(*T) parts) kind {
+	isFlat := flat(reflect.TypeOf(of(new(T)).body).Elem())
 	return kindOf(name, discriminator, func(meta Meta, body []byte) (*T, error) {
 		v := new(T)
 		p := of(v)
 		*p.meta = meta
+		if isFlat {
+			return v, copyFlat(p, body)
+		}
 		return v, read(p.body, p.version, body)
 	})
 }
@@ -158,11 +162,16 @@ func read(target borsh, version *uint8, body []byte) error {
 	if err := target.UnmarshalWithDecoder(d); err != nil {
 		return fmt.Errorf("%w: %w", ErrLayout, err)
 	}
-	if d.Remaining() != 0 {
-		return fmt.Errorf("it has %d bytes more than known: %w", d.Remaining(), ErrLayout)
+	return checkLayout(d.Remaining(), *version)
+}
+
+// checkLayout refuses an account with so many bytes behind its struct, or of another version. Error: ErrLayout.
+func checkLayout(more int, version uint8) error {
+	if more != 0 {
+		return fmt.Errorf("it has %d bytes more than known: %w", more, ErrLayout)
 	}
-	if *version != LayoutVersion {
-		return fmt.Errorf("it is of version %d: %w", *version, ErrLayout)
+	if version != LayoutVersion {
+		return fmt.Errorf("it is of version %d: %w", version, ErrLayout)
 	}
 	return nil
 }

@@ -158,9 +158,7 @@ func TestLifeOfALease(t *testing.T) {
 	w.Wait("all closed", func(v *view.View) bool {
 		return len(v.Nodes())+len(v.Providers())+len(v.Keepers())+len(v.AllCredits()) == 0
 	})
-	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {
-		t.Logf("%-26s %7d compute units", kind, w.Units[kind])
-	}
+	figures(t, w, "lease_settle_receipt", "lease_end", "lease_close", "order_award", "rewards_claim")
 }
 
 // TestReportsAndFaults votes, applies a leaf, opens a fault, appeals one and applies another.
@@ -291,7 +289,18 @@ func TestReportsAndFaults(t *testing.T) {
 	instruction, err = ix.ReportClose(r)
 	w.Do("report_close", sign, instruction, err)
 	w.Wait("report closed", func(v *view.View) bool { _, ok := v.Report(first); return !ok })
+	figures(t, w, "report_apply", "report_close", "fault_open", "slash_appeal", "slash_apply", "slash_close")
+}
+
+// figures says what transactions took. Nodes cut the log of a transaction above 10,000 bytes, and audits read events in it:
+// eight of what keepers put together have to stay below.
+func figures(t *testing.T, w *testmarket.Testbed, together ...string) {
+	t.Helper()
 	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {
-		t.Logf("%-26s %7d compute units", kind, w.Units[kind])
+		t.Logf("%-26s %7d compute units, %5d bytes of log", kind, w.Units[kind], w.Logs[kind])
+	}
+	for _, kind := range together {
+		require.NotZero(t, w.Logs[kind], kind)
+		require.Less(t, 8*w.Logs[kind], 10_000, kind)
 	}
 }

@@ -170,3 +170,30 @@ func TestRefusingNeverPays(t *testing.T) {
 		require.LessOrEqual(t, sold, measured)
 	})
 }
+
+// A machine that leases itself a second of each hour is never free for a whole one. It keeps its class and figures though nobody
+// measures it any more, and is free for orders all the time: finding M 9, which is open. A machine without such leases loses its
+// class in the first hour.
+func TestALeaseOfASecondAnHourKeepsTheClass(t *testing.T) {
+	const hour, first = 3600, 500_000
+	p := &market.Params{PeriodSecs: hour}
+	for _, leased := range []bool{true, false} {
+		n := classNode()
+		n.Spec.Gpus, n.LastReportPeriod = 8, first-1
+		n.StartAvailability(first*hour - 10)
+		require.Zero(t, measuredBy(p, n, first, 1_000))
+		for period := uint64(first + 1); period < first+24*30; period++ {
+			if leased {
+				began := int64(period*hour + hour/2)
+				n.GpuMask = 1
+				n.NoteFree(began)
+				n.GpuMask = 0
+				n.NoteFree(began + 1)
+			}
+			require.Zero(t, measuredBy(p, n, period, 0))
+		}
+		require.Equal(t, leased, n.ClassSince != 0)
+		require.EqualValues(t, first, n.MeasuredPeriod)
+		require.EqualValues(t, 1_000, n.Operations)
+	}
+}

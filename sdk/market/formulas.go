@@ -20,6 +20,8 @@ const (
 	FullAgeSecs     = FullAgeDays * 86_400
 	LayoutVersion   = 1 // of every account
 
+	ratingSecsPerPaid = 1_000 // seconds to rate, for each second that was paid
+
 	// Bits of Market.Paused.
 	PauseOrders uint8 = 1
 	PauseAwards uint8 = 2

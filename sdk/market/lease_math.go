@@ -192,7 +192,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 		return bindings.ErrorCodeUnsettled
 	}
 	// What paid nothing cannot be rated.
-	if l.Rating == 0 && l.Lease.Paid > 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
+	if l.Rating == 0 && l.Lease.Paid > 0 && authority != l.Customer && l.RatingUntil() > now {
 		return bindings.ErrorCodeTooEarly
 	}
 	// The lease is what shows that its award was unjust; only its customer may do without.
@@ -200,6 +200,12 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 		return bindings.ErrorCodeTooEarly
 	}
 	return nil
+}
+
+// RatingUntil is the second before which only the customer may close the lease without a rating. A lease that paid little
+// holds the rent of its keeper for little time.
+func (l *Lease) RatingUntil() int64 {
+	return satAdd(l.EndedAt, min(int64(l.RatingSecs), ratingSecsPerPaid*int64(l.PaidSecs)))
 }
 
 // CanExpire says whether order_expire succeeds at now.

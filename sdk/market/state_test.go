@@ -202,6 +202,8 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"paid in full, customer":          {func(*Lease) {}, me, 1_100, nil},
 		"paid in full, others wait":       {func(*Lease) {}, other, 1_105, CodeTooEarly},
 		"after the time to rate":          {func(*Lease) {}, other, 1_106, nil},
+		"a second gives 1,000 to rate":    {func(l *Lease) { l.EndedAt, l.PaidSecs, l.RatingSecs = 1_001, 1, 5_000 }, other, 2_000, CodeTooEarly},
+		"and no more":                     {func(l *Lease) { l.EndedAt, l.PaidSecs, l.RatingSecs = 1_001, 1, 5_000 }, other, 2_001, nil},
 		"nothing was paid, so none rates": {func(l *Lease) { l.EndedAt, l.PaidSecs, l.Lease.Paid = 1_000, 0, 0 }, other, 1_000, nil},
 		"rated":                           {func(l *Lease) { l.Rating = 4 }, other, 1_101, nil},
 		"award can be contested":          {func(l *Lease) { l.Rating, l.Lease.Score, l.ChallengeUntil = 4, 1, 1_110 }, other, 1_110, CodeTooEarly},

@@ -50,6 +50,9 @@ type Asked struct {
 	Simulated bool
 	// Start is when no one could have begun before, by the clock of who asks.
 	Start time.Time
+	// Together: all machines of a market are measured at this moment. Memory that is shown too late may have been another's until
+	// then, so that nothing is known of a machine that is.
+	Together bool
 }
 
 // Options of New. All have defaults.
@@ -57,8 +60,8 @@ type Options struct {
 	// Rand is what draws are made of; nil means crypto/rand.
 	Rand io.Reader
 	Now  func() time.Time
-	// Slack, Pause and Wait are zero for the defaults.
-	Slack, Pause, Wait time.Duration
+	// Slack, Pause and Wait are zero for the defaults. So is Overrun, which bounds that of runs that are measured together.
+	Slack, Pause, Wait, Overrun time.Duration
 }
 
 // Asker measures machines. It is safe for concurrent use; answers are verified on as many processors as there are.
@@ -82,7 +85,7 @@ func New(o Options) *Asker {
 	for _, d := range []struct {
 		of   *time.Duration
 		when time.Duration
-	}{{&o.Slack, DefaultSlack}, {&o.Pause, DefaultPause}, {&o.Wait, DefaultWait}} {
+	}{{&o.Slack, DefaultSlack}, {&o.Pause, DefaultPause}, {&o.Wait, DefaultWait}, {&o.Overrun, format.MaxOverrun}} {
 		if *d.of <= 0 {
 			*d.of = d.when
 		}
@@ -164,7 +167,11 @@ func (k *Asker) measure(ctx context.Context, a Asked, line Line, c *collected) (
 			all[i] = format.Stated(a.GPUs[i].Profile, e)
 			continue
 		}
-		all[i] = format.Measured(a.GPUs[i].Profile, e, format.Timing{Start: a.Start, Roots: c.came[i], Commitment: c.at})
+		timing := format.Timing{Start: a.Start, Roots: c.came[i], Commitment: c.at}
+		if over := timing.Overrun(a.GPUs[i].Profile, e); a.Together && over > k.o.Overrun {
+			return nil, fail(Unknown, fmt.Errorf("%w: GPU %d took %s longer than asked for, %s are allowed", ErrLate, e.GPU, over.Round(time.Millisecond), k.o.Overrun))
+		}
+		all[i] = format.Measured(a.GPUs[i].Profile, e, timing)
 	}
 	return all, nil
 }

@@ -88,6 +88,11 @@ func record(tb testing.TB, p format.Profile) (Asked, tape) {
 	tb.Helper()
 	d, err := processor.New(0)
 	require.NoError(tb, err)
+	return recordOf(tb, d, p)
+}
+
+func recordOf(tb testing.TB, d format.Device, p format.Profile) (Asked, tape) {
+	tb.Helper()
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(tb, err)
 	a := Asked{Place: format.Place{Domain: [8]byte{1}}, Key: key.PublicKey(), GPUs: []format.Asked{{Profile: p}}, Start: time.Now()}

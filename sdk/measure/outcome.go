@@ -64,6 +64,7 @@ type Proof struct {
 var (
 	ErrNonsense = errors.New("the machine sent something that is not part of a measurement")
 	ErrSilent   = errors.New("the machine's commitment did not come in time")
+	ErrLate     = errors.New("the machine has shown its memory so late that another node may have had it until then")
 	ErrUnopened = errors.New("the machine opened nothing of its commitment")
 	ErrLost     = errors.New("the connection to the machine was lost")
 )

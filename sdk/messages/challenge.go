@@ -143,6 +143,38 @@ type LeaseStatus struct {
 	Detail string `cbor:"5,keyasint,omitempty" max:"1024"`
 	// OutputBytes written by the job so far.
 	OutputBytes uint64 `cbor:"6,keyasint"`
+	// Image is how far the machine has fetched the job's image, for the lease's customer alone; nil where there is nothing to say.
+	Image *ImagePull `cbor:"7,keyasint,omitempty"`
+}
+
+// ImagePhase is what a machine does for an image.
+type ImagePhase uint8
+
+// Phases of an image.
+const (
+	ImageAsking    ImagePhase = iota // the registry is asked what the image is made of
+	ImageFetching                    // bytes come; layers that are here are unpacked meanwhile
+	ImageUnpacking                   // all bytes are here
+	ImageReady                       // the image is here
+	ImageFailed                      // the last try has failed, and the machine tries again
+)
+
+// ImagePull is how far a machine has fetched an image, as it says. Sizes are bytes of layers as the registry has them. Layers that
+// were in the machine's cache count as done.
+type ImagePull struct {
+	Phase ImagePhase `cbor:"1,keyasint"`
+	// Total is 0 while it is not known.
+	Total    uint64 `cbor:"2,keyasint"`
+	Done     uint64 `cbor:"3,keyasint"`
+	Unpacked uint64 `cbor:"4,keyasint"`
+	// Rate is how many bytes a second came over the last seconds.
+	Rate       uint64 `cbor:"5,keyasint"`
+	Layers     uint32 `cbor:"6,keyasint"`
+	LayersDone uint32 `cbor:"7,keyasint"`
+	// StillSecs is for how many seconds nothing has come or was unpacked.
+	StillSecs uint32 `cbor:"8,keyasint,omitempty"`
+	// Why the last try has failed.
+	Why string `cbor:"9,keyasint,omitempty" max:"1024"`
 }
 
 // Inventory is what the node says it has now. It is a claim: see the evidence tiers.

@@ -77,6 +77,9 @@ type DeployRequest struct {
 	// fields only Version and Lease are set then.
 	Sealed   []byte `cbor:"9,keyasint,omitempty" max:"266240"`
 	SealedTo []byte `cbor:"10,keyasint,omitempty" max:"32"`
+	// Unrecorded asks the machine to keep no record of how the container started. It keeps none of images that need a
+	// credential, and of jobs that came sealed, either.
+	Unrecorded bool `cbor:"11,keyasint,omitempty"`
 }
 
 // SealLost and SealUsed are what a node says of a sealed request: it has no such key, since it may have started anew; or

@@ -18,6 +18,8 @@ const (
 	LeaseAttest = "/gantry/lease/attest"
 	// Line: keeper → node, checks what the node's line moves.
 	Line = "/gantry/line"
+	// Starts: anyone → node, asks how containers of an image have started there.
+	Starts = "/gantry/starts"
 	// Deploy: customer → node.
 	Deploy = "/gantry/lease/deploy"
 	// Status: customer → node.

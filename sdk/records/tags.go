@@ -23,6 +23,7 @@ const (
 	TagStatement        = "GANTRYS1"
 	TagOutputCommitment = "GANTRYU1"
 	TagOpening          = "GANTRYV1"
+	TagStart            = "GANTRYW1"
 	TagGrant            = "GANTRYY1"
 )
 
@@ -68,6 +69,7 @@ var AllTagged = []Tagged{
 	{"GANTRYT1", "enrolment of a TPM", 210, "genesis hash 32 ‖ program 32 ‖ node key 32 ‖ endorsement key 32 ‖ name of the attestation key 34 ‖ seen at i64 ‖ keeper 32", "keeper", "genesis hash, program", "attest/tpm", ""},
 	{TagOutputCommitment, "output commitment", 112, "domain 8 ‖ lease 32 ‖ output 32 ‖ salt 32", "hashed: binds a node to its output", "field", "program, sdk/audit", "OUTPUT_TAG"},
 	{TagOpening, "opening of a measurement", 106, "sha256 of the commitment 32 ‖ challenge 32 ‖ GPU u8 ‖ refusal u8 ‖ sha256 of the answer 32", "node key", "in the commitment", "sdk/measure", ""},
+	{TagStart, "start of a container", StartSize, "domain 8 ‖ image 32 ‖ node 32 ‖ lease 32 ‖ hour u32 ‖ model u16 ‖ outcome u8 ‖ zero 1 ‖ driver 16 ‖ sandbox 24", "node key", "field", "client/starts", ""},
 	{TagGrant, "grant of a gateway", 0, "canonical CBOR of the grant", "customer", "field", "agent/lease", ""},
 }
 
@@ -87,6 +89,7 @@ var AllLabels = []Label{
 	{"gantry-gateway-ssh-1", "SSH host key of a gateway's jump host", "gateway/daemon"},
 	{"gantry-guest-1", "what a guest's key signs in a bundle", "attest/guest"},
 	{"gantry-guest-answer-1", "what a guest's key signs of an answer", "attest/guest"},
+	{"gantry-guest-opened-1", "what a guest's receipt says it has opened", "guest/control"},
 	{"gantry-instant-1", "seed of a tick of a period, which may be its instant", "sdk/market/instant, program/src/state"},
 	{"gantry-lease-challenge-1", "id of the challenge by which a lease's customer asks its machine for evidence", "attest"},
 	{"gantry-lease-instant-1", "instant of a measurement that a lease's customer asks for", "sdk/market/instant"},

@@ -65,7 +65,7 @@ func TestTagsHaveTheirSizes(t *testing.T) {
 	sizes := map[string]int{
 		TagBidSet: BidSetHeadSize, TagBid: BidSize, TagBidCommitment: CommitmentSize, TagCommitmentAck: AckSize, TagRevealAck: AckSize,
 		TagManifest: ManifestSize, TagOutcome: OutcomeSize, TagProposal: ProposalSize, TagReceipt: ReceiptSize, TagStatement: StatementSize,
-		TagAnswer: AnswerSize,
+		TagAnswer: AnswerSize, TagStart: StartSize,
 	}
 	for _, r := range AllTagged {
 		if size, here := sizes[r.Tag]; here {

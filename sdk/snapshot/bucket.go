@@ -59,6 +59,7 @@ type Bucket struct {
 	aead   cipher.AEAD
 
 	writer string            // what its own mark is called
+	lease  string            // for which it writes; empty where nobody says
 	day    string            // below which the Save at work puts chunks
 	have   map[string]string // where chunks are, by their names: those of base, and what the Save at work sends
 	// What the last finished snapshot has seen, or the one that was restored: only that is sure to stay in the bucket.
@@ -153,10 +154,16 @@ func (b *Bucket) has(ctx context.Context, at string) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+	if gone(err) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%w: look into %s: %w", ErrBucket, b.bucket, err)
+}
+
+// gone reports whether an error says that an object is not there.
+func gone(err error) bool {
+	var answered minio.ErrorResponse
+	return errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound
 }
 
 // name is what a chunk is called.

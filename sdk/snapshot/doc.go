@@ -7,6 +7,7 @@
 //
 // Below the backup's prefix there are chunks/DAY/NAME, manifests/HASH, and writers/ID. A file writers/ID is a mark: it
 // names the snapshot from which a writer continues. Prune removes old snapshots, and the chunks that only they have.
+// A folder that is kept for several leases, one after the other, also has claims/ORDER: which order uses it.
 //
 // Folders, ordinary files with their holes, and symbolic links are kept, with owner, mode and time of change. Hard
 // links become separate files. Sockets, pipes and extended attributes are left out.

@@ -16,6 +16,8 @@ import (
 const (
 	// dayForm is how the days are called below which chunks are.
 	dayForm = "20060102"
+	// folderWriters has a mark of each writer.
+	folderWriters = "writers"
 	// MinGrace is the least age at which Prune removes anything. A Save is over long before.
 	MinGrace = 24 * time.Hour
 	// markTime is how long a mark counts whose writer has not said that it is over: no lease runs longer.
@@ -27,14 +29,16 @@ type mark struct {
 	Snapshot string `json:"snapshot"`
 	// Over: it writes no more.
 	Over bool `json:"over,omitempty"`
+	// Lease for which it writes.
+	Lease string `json:"lease,omitempty"`
 }
 
 func (b *Bucket) mark(ctx context.Context, h Hash, over bool) error {
-	raw, err := json.Marshal(mark{h.String(), over})
+	raw, err := json.Marshal(mark{h.String(), over, b.lease})
 	if err != nil {
 		return fmt.Errorf("encode a mark: %w", err)
 	}
-	return b.put(ctx, path.Join("writers", b.writer), raw)
+	return b.put(ctx, path.Join(folderWriters, b.writer), raw)
 }
 
 // Over says that this Bucket writes no more: for Prune its last snapshot is one as any other from then on.
@@ -81,7 +85,16 @@ func (b *Bucket) Prune(ctx context.Context, o PruneOptions) (out Pruned, err err
 	if err != nil {
 		return out, err
 	}
-	live, gone, err := b.marks(ctx, now.Add(-markTime))
+	claims, err := b.Claims(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, c := range claims {
+		if c.From != (Hash{}) {
+			o.Named = append(o.Named, c.From)
+		}
+	}
+	live, gone, err := b.marks(ctx, now.Add(-markTime), len(claims) > 0)
 	if err != nil {
 		return out, err
 	}
@@ -110,7 +123,7 @@ func (b *Bucket) Prune(ctx context.Context, o PruneOptions) (out Pruned, err err
 			return out, err
 		}
 		// A writer that has read its manifest before it was removed has written its mark before that.
-		if live, _, err = b.marks(ctx, now.Add(-markTime)); err != nil {
+		if live, _, err = b.marks(ctx, now.Add(-markTime), len(claims) > 0); err != nil {
 			return out, err
 		}
 		if err := stays(live, kept); err != nil {
@@ -143,34 +156,35 @@ func stays(live []Hash, kept map[Hash]bool) error {
 
 // list lists the objects of a folder, and the folders in it.
 func (b *Bucket) list(ctx context.Context, folder string) (out []minio.ObjectInfo, err error) {
-	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: path.Join(b.prefix, folder) + "/"}) {
-		if o.Err != nil {
-			return nil, fmt.Errorf("%w: list %s of %s: %w", ErrBucket, folder, b.bucket, o.Err)
-		}
-		out = append(out, o)
-	}
-	return out, nil
+	err = b.each(ctx, folder, false, func(o minio.ObjectInfo) { out = append(out, o) })
+	return out, err
 }
 
-// marks lists the snapshots from which writers go on, and the marks of those that are over, or silent since a time.
-func (b *Bucket) marks(ctx context.Context, silent time.Time) (live []Hash, gone []minio.ObjectInfo, err error) {
-	all, err := b.list(ctx, "writers")
+// each calls f for the objects of a folder: deep for those in its folders too, else also for these folders. Error: ErrBucket.
+func (b *Bucket) each(ctx context.Context, folder string, deep bool, f func(minio.ObjectInfo)) error {
+	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: path.Join(b.prefix, folder) + "/", Recursive: deep}) {
+		if o.Err != nil {
+			return fmt.Errorf("%w: list %s of %s: %w", ErrBucket, path.Join(b.prefix, folder), b.bucket, o.Err)
+		}
+		f(o)
+	}
+	return nil
+}
+
+// marks lists the snapshots from which writers go on, and the marks of those that are over, or silent since a time. In a folder that is
+// claimed, what a lease has written last counts also when its writer is over: the next lease begins with it.
+func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (live []Hash, gone []minio.ObjectInfo, err error) {
+	all, err := b.list(ctx, folderWriters)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, o := range all {
-		raw, err := b.get(ctx, path.Join("writers", path.Base(o.Key)), 1024)
-		if err != nil {
-			return nil, nil, err
-		}
-		var m mark
-		h, ok := Hash{}, json.Unmarshal(raw, &m) == nil
-		if ok {
-			h, ok = parseHash(m.Snapshot)
-		}
+		m, h, err := b.readMark(ctx, o)
 		switch {
-		case !ok:
-			return nil, nil, fmt.Errorf("%w: writers/%s is not a mark", ErrDamaged, path.Base(o.Key))
+		case err != nil:
+			return nil, nil, err
+		case claimed && m.Lease != "":
+			live = append(live, h)
 		case m.Over, o.LastModified.Before(silent):
 			gone = append(gone, o)
 		default:
@@ -178,6 +192,22 @@ func (b *Bucket) marks(ctx context.Context, silent time.Time) (live []Hash, gone
 		}
 	}
 	return live, gone, nil
+}
+
+func (b *Bucket) readMark(ctx context.Context, o minio.ObjectInfo) (m mark, h Hash, err error) {
+	name := path.Join(folderWriters, path.Base(o.Key))
+	raw, err := b.get(ctx, name, 1024)
+	if err != nil {
+		return m, h, err
+	}
+	ok := json.Unmarshal(raw, &m) == nil
+	if ok {
+		h, ok = parseHash(m.Snapshot)
+	}
+	if !ok {
+		return m, h, fmt.Errorf("%w: %s is not a mark", ErrDamaged, name)
+	}
+	return m, h, nil
 }
 
 func parseHash(text string) (h Hash, ok bool) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -110,6 +111,8 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	require.NoError(t, err)
 	require.Equal(t, chain.Lamports((rounds+many/2)*amount), bal)
 
+	largeOnEngine(ctx, t, c, m, transfer(to, amount))
+
 	_, err = m.Submit(ctx, txm.Intent{ID: "too much", Instructions: transfer(to, 100*uint64(chain.SOL))})
 	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe)
@@ -133,7 +136,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(landed) == rounds+many/2+1
+		return len(landed) == rounds+many/2+1+checked
 	}, 5*time.Second, 10*time.Millisecond)
 	require.NotZero(t, landed[0].Units)
 	require.NotZero(t, landed[0].Fee)
@@ -195,3 +198,34 @@ func TestTimeTravel(t *testing.T) {
 }
 
 func discard() *any { var v any; return &v }
+
+// checked is how many transactions largeOnEngine sends.
+const checked = 2
+
+// largeOnEngine lands a transaction of version 1, and one with signatures that the runtime checks: both cost what is said before.
+func largeOnEngine(ctx context.Context, t *testing.T, c *chain.Client, m *txm.Manager, transfer []solana.Instruction) {
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	for name, size := range map[string]int{"legacy": 30, "version 1": 1_100} {
+		message := make([]byte, size)
+		sig, err := key.Sign(message)
+		require.NoError(t, err)
+		check, err := ix.VerifySignature(key.PublicKey(), sig, message)
+		require.NoError(t, err)
+		in := txm.Intent{ID: name, Kind: "checked", Instructions: append([]solana.Instruction{check, check}, transfer...)}
+		dry, err := m.DryRun(ctx, in)
+		require.NoError(t, err, name)
+		res, err := m.Submit(ctx, in)
+		require.NoError(t, err, name)
+		l, err := c.Transaction(ctx, res.Signature, chain.Confirmed)
+		require.NoError(t, err, name)
+		require.NoError(t, l.Tx.VerifySignatures(), name)
+		want := solana.MessageVersionLegacy
+		if name == "version 1" {
+			want = solana.MessageVersionV1
+		}
+		require.Equal(t, want, l.Tx.Message.GetVersion(), name)
+		require.Equal(t, 3*chain.SignatureFee, dry.Fee, name)
+		require.Equal(t, dry.Fee, l.Fee, "%s: the node took another fee than was said before", name)
+	}
+}

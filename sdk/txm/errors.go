@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/boltstore"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // Sentinel errors.
@@ -26,7 +27,7 @@ var (
 	ErrUnknownIntent = errors.New("no such intent")
 	ErrIntent        = errors.New("invalid intent")
 	ErrFees          = errors.New("transaction costs more than it may")
-	ErrTooLarge      = errors.New("transaction exceeds 1232 bytes")
+	ErrTooLarge      = txform.ErrTooLarge
 	// ErrStale is what a Signer answers that wants the transaction with a newer blockhash: its person has taken a while.
 	ErrStale = errors.New("the transaction is to be built anew before it is signed")
 )
@@ -64,7 +65,7 @@ func (e *TxError) retryable() bool {
 }
 
 // decodeTxError reads a TransactionError in the RPC's JSON. instructions are those of the intent: compute-budget
-// instructions follow them, so that indices are the caller's.
+// instructions follow them or are not there, so that indices are the caller's.
 func decodeTxError(raw json.RawMessage, logs []string, instructions []Instruction, payer solana.PublicKey) error {
 	name, arg := variant(raw)
 	if name != "InstructionError" {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // fakeChain is a cluster in memory: blocks, expiring blockhashes, a pool of transactions that land late or never, and a
@@ -34,7 +36,9 @@ type fakeChain struct {
 	forget    bool // the node has lost its memory of signatures
 	uncertain bool // and keeps no ledger
 	sendErr   error
-	stale     int // sends to refuse with BlockhashNotFound
+	stale     int   // sends to refuse with BlockhashNotFound
+	one       bool  // version 1 is active
+	oneErr    error // or cannot be asked for
 	fork      func(height uint64) forked
 	forks     int // transactions that a fork took back
 	latency   time.Duration
@@ -132,6 +136,9 @@ func (c *fakeChain) land(tx *solana.Transaction) {
 }
 
 func unitLimitOf(tx *solana.Transaction) uint32 {
+	if limit := tx.Message.TransactionConfig.ComputeUnitLimit; limit != nil {
+		return *limit
+	}
 	for _, ix := range tx.Message.Instructions {
 		if len(ix.Data) == 5 && ix.Data[0] == 2 {
 			return uint32(ix.Data[1]) | uint32(ix.Data[2])<<8 | uint32(ix.Data[3])<<16
@@ -176,6 +183,11 @@ func (c *fakeChain) most() int {
 
 func (c *fakeChain) Local() bool { return true }
 
+func (c *fakeChain) FeatureActive(_ context.Context, gate solana.PublicKey) (bool, error) {
+	defer c.enter()()
+	return c.one && gate == txform.Gate, c.oneErr
+}
+
 func (c *fakeChain) LatestBlockhash(context.Context, chain.Commitment) (chain.Blockhash, error) {
 	defer c.enter()()
 	var h solana.Hash
@@ -206,6 +218,9 @@ func (c *fakeChain) Send(_ context.Context, raw []byte, _ chain.SendOptions) err
 	tx, err := solana.TransactionFromBytes(raw)
 	if err != nil {
 		return err
+	}
+	if limit := chain.MaxTransactionBytes(tx.Message.GetVersion()); len(raw) > limit || !c.one && tx.Message.IsVersioned() {
+		return &chain.RPCError{Method: "sendTransaction", Code: chain.CodeInvalidParams, Message: "no cluster takes it"}
 	}
 	if err := tx.VerifySignatures(); err != nil {
 		return &chain.RPCError{Method: "sendTransaction", Code: chain.CodeBadSignature, Message: err.Error()}

@@ -39,7 +39,8 @@ func (f Fees) bid(r Entry, recent chain.MicroLamports) chain.MicroLamports {
 	return min(price, f.Cap)
 }
 
-// fit lowers a price until the whole transaction costs no more than it may. Error: ErrFees.
+// fit lowers a price until the whole transaction costs no more than it may. signatures are those that it pays for, by
+// txform.Signatures. Error: ErrFees.
 func (f Fees) fit(price chain.MicroLamports, units uint32, signatures int) (chain.MicroLamports, error) {
 	base := chain.SignatureFee * chain.Lamports(signatures)
 	if base > f.Most {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 // Blocks take nobody who bids little: what is offered grows with each transaction that died, never beyond the cap.
@@ -61,6 +62,38 @@ func TestFeesAreBounded(t *testing.T) {
 	m := newRig(t).manager(func(o *Options) { o.Fees = Fees{Cap: 1, Most: 4_999} })
 	_, err = m.Submit(ctxFor(t), Intent{ID: "x", Instructions: do("a")})
 	require.ErrorIs(t, err, ErrFees)
+}
+
+// A receipt has two signatures that the runtime checks for the program and charges for: --max-fee counts them.
+func TestSignaturesOfAReceiptCount(t *testing.T) {
+	receipt := do("a")
+	for range 2 {
+		sig, err := testKey.Sign([]byte("receipt"))
+		require.NoError(t, err)
+		check, err := ix.VerifySignature(testKey.PublicKey(), sig, []byte("receipt"))
+		require.NoError(t, err)
+		receipt = append(receipt, check)
+	}
+	for most, refused := range map[chain.Lamports]bool{14_999: true, 15_000: false} {
+		r := newRig(t)
+		m := r.manager(func(o *Options) { o.Fees = Fees{Cap: 1, Most: most} })
+		_, err := m.Submit(ctxFor(t), Intent{ID: "x", Instructions: receipt})
+		u, unsigned := m.Build(ctxFor(t), Intent{ID: "y", Instructions: receipt})
+		dry, dryErr := m.DryRun(ctxFor(t), Intent{ID: "z", Instructions: receipt})
+		if refused {
+			for _, err := range []error{err, unsigned, dryErr} {
+				require.ErrorIs(t, err, ErrFees)
+				require.ErrorContains(t, err, "3 signatures cost 0.000015 SOL")
+			}
+			require.Zero(t, r.chain.effect("a"))
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, unsigned)
+		require.NoError(t, dryErr)
+		require.Equal(t, most, u.Fee)
+		require.Equal(t, most, dry.Fee)
+	}
 }
 
 // Elsewhere than on this machine a transaction is sent again every two seconds: a blockhash lives for 30 to 38.

@@ -27,6 +27,7 @@ type Manager struct {
 
 	hash  blockhashCache
 	fees  feeCache
+	one   versionOne
 	track *tracker
 
 	landed chan landedReport

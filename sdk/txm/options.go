@@ -20,6 +20,7 @@ type RPC interface {
 	Fate(ctx context.Context, sig solana.Signature, lastValid, sinceSlot uint64) (chain.Fate, chain.SignatureStatus, error)
 	PriorityFees(ctx context.Context, writable []solana.PublicKey) ([]chain.MicroLamports, error)
 	Transaction(ctx context.Context, sig solana.Signature, at chain.Commitment) (chain.Landed, error)
+	FeatureActive(ctx context.Context, gate solana.PublicKey) (bool, error)
 	Local() bool
 }
 

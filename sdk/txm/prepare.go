@@ -2,7 +2,6 @@ package txm
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,15 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
-const (
-	maxUnits = 1_400_000 // the runtime's limit of compute units a transaction
-	maxTx    = 1232      // bytes a transaction may have on the network
-)
+const maxUnits = 1_400_000 // the runtime's limit of compute units a transaction
 
 // prepared is what is known before signing.
 type prepared struct {
+	form  txform.Form
 	hash  chain.Blockhash
 	units uint64
 	limit uint32
@@ -30,9 +28,27 @@ type prepared struct {
 	logs  []string
 }
 
-// prepare simulates the intent and fetches a blockhash and a price, all at the same time.
-func (m *Manager) prepare(ctx context.Context, r Entry) (prepared, error) {
-	var p prepared
+// build makes the transaction, at a price at which it costs no more than it may.
+// Errors: ErrFees, those of assemble.
+func (m *Manager) build(r Entry, p *prepared) (*solana.Transaction, error) {
+	tx, err := assemble(r, p.form, p.hash.Hash, txform.Budget{Units: p.limit, Price: p.price})
+	if err != nil {
+		return nil, err
+	}
+	switch price, err := m.o.Fees.fit(p.price, p.limit, txform.Signatures(&tx.Message)); {
+	case err != nil:
+		return nil, fmt.Errorf("intent %s: %w", r.ID, err)
+	case price == p.price:
+		return tx, nil
+	default:
+		p.price = price
+	}
+	return assemble(r, p.form, p.hash.Hash, txform.Budget{Units: p.limit, Price: p.price})
+}
+
+// prepare simulates the intent in a form and fetches a blockhash and a price, all at the same time.
+func (m *Manager) prepare(ctx context.Context, r Entry, f txform.Form) (prepared, error) {
+	p := prepared{form: f}
 	var sim chain.Simulation
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -44,7 +60,7 @@ func (m *Manager) prepare(ctx context.Context, r Entry) (prepared, error) {
 		return err
 	})
 	g.Go(func() (err error) {
-		sim, err = m.simulate(gctx, r)
+		sim, err = m.simulate(gctx, r, f)
 		if te := malformed(err); te != nil {
 			return te
 		}
@@ -78,8 +94,8 @@ func unitLimit(units uint64, floor uint32, boost uint) uint32 {
 // UnitLimit is the limit of a transaction that takes so many compute units, as the options' defaults set it.
 func UnitLimit(units uint64) uint32 { return unitLimit(units, minUnits, 0) }
 
-func (m *Manager) simulate(ctx context.Context, r Entry) (chain.Simulation, error) {
-	tx, err := assemble(r, solana.Hash{1}, maxUnits, 0)
+func (m *Manager) simulate(ctx context.Context, r Entry, f txform.Form) (chain.Simulation, error) {
+	tx, err := assemble(r, f, solana.Hash{1}, txform.Budget{Units: maxUnits})
 	if err != nil {
 		return chain.Simulation{}, err
 	}
@@ -90,40 +106,11 @@ func (m *Manager) simulate(ctx context.Context, r Entry) (chain.Simulation, erro
 	})
 }
 
-// assemble puts the compute-budget instructions after the intent's own: the runtime finds them anywhere, and indices
-// stay the caller's, for errors and for programs that inspect neighbouring instructions.
-func assemble(r Entry, hash solana.Hash, limit uint32, price chain.MicroLamports) (*solana.Transaction, error) {
-	ixs := make([]solana.Instruction, 0, len(r.Instructions)+2)
-	for _, ix := range r.Instructions {
-		ixs = append(ixs, ix)
-	}
-	ixs = append(ixs, Instruction{
-		Program: solana.ComputeBudget, Payload: binary.LittleEndian.AppendUint32([]byte{2}, limit),
-	})
-	ixs = append(ixs, Instruction{
-		Program: solana.ComputeBudget, Payload: binary.LittleEndian.AppendUint64([]byte{3}, uint64(price)),
-	})
-	tx, err := solana.NewTransaction(ixs, hash, solana.TransactionPayer(r.Payer))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
-	}
-	return tx, nil
-}
-
 // sign builds and signs a transaction.
 func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
-	tx, err := assemble(r, p.hash.Hash, p.limit, p.price)
+	tx, err := m.build(r, &p)
 	if err != nil {
 		return nil, err
-	}
-	switch price, err := m.o.Fees.fit(p.price, p.limit, int(tx.Message.Header.NumRequiredSignatures)); {
-	case err != nil:
-		return nil, fmt.Errorf("intent %s: %w", r.ID, err)
-	case price != p.price:
-		p.price = price
-		if tx, err = assemble(r, p.hash.Hash, p.limit, p.price); err != nil {
-			return nil, err
-		}
 	}
 	msg, err := tx.Message.MarshalBinary()
 	if err != nil {
@@ -143,9 +130,6 @@ func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 	raw, err := tx.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
-	}
-	if len(raw) > maxTx {
-		return nil, fmt.Errorf("intent %s has %d: %w; split it", r.ID, len(raw), ErrTooLarge)
 	}
 	return &Attempt{
 		Raw: raw, Signature: tx.Signatures[0], LastValid: p.hash.LastValidBlockHeight,

@@ -2,11 +2,11 @@ package txm
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 type landedReport struct {
@@ -78,7 +78,7 @@ type DryRun struct {
 }
 
 // DryRun simulates an intent. Nothing is stored, signed or sent, and no key is needed. Errors: *txerr.ProgramError,
-// *TxError, ErrIntent, chain's.
+// *TxError, ErrIntent, ErrTooLarge, ErrFees, chain's.
 func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 	payer := in.Payer
 	if payer.IsZero() {
@@ -88,24 +88,17 @@ func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 	if err != nil {
 		return DryRun{}, err
 	}
-	p, err := m.prepare(ctx, r)
+	f, err := m.form(ctx, r)
 	if err != nil {
 		return DryRun{}, err
 	}
-	tx, err := assemble(r, p.hash.Hash, p.limit, p.price)
+	p, err := m.prepare(ctx, r, f)
 	if err != nil {
 		return DryRun{}, err
 	}
-	n := int(tx.Message.Header.NumRequiredSignatures)
-	msg, err := tx.Message.MarshalBinary()
+	tx, err := m.build(r, &p)
 	if err != nil {
-		return DryRun{}, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
+		return DryRun{}, err
 	}
-	if size := 1 + 64*n + len(msg); size > maxTx {
-		return DryRun{}, fmt.Errorf("intent %s has %d: %w; split it", r.ID, size, ErrTooLarge)
-	}
-	return DryRun{
-		Units: p.units, UnitLimit: p.limit, UnitPrice: p.price, Logs: p.logs,
-		Fee: chain.Lamports(n)*chain.SignatureFee + p.price.Cost(p.limit),
-	}, nil
+	return DryRun{Units: p.units, UnitLimit: p.limit, UnitPrice: p.price, Fee: txform.Fee(&tx.Message), Logs: p.logs}, nil
 }

@@ -219,7 +219,11 @@ func (f *submission) buildAttempt(ctx context.Context, rec Entry) error {
 			return err
 		}
 	}
-	p, err := f.m.prepare(ctx, rec)
+	form, err := f.m.form(ctx, rec)
+	if err != nil {
+		return err
+	}
+	p, err := f.m.prepare(ctx, rec, form)
 	if err != nil {
 		return err
 	}

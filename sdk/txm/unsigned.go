@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // Errors of transactions that are signed elsewhere.
@@ -35,8 +36,8 @@ type Unsigned struct {
 }
 
 // Build simulates an intent and builds its transaction, to be signed elsewhere. Nothing is stored or sent. No two
-// transactions that a manager builds are equal, not even of equal intents: each takes effect, or none.
-// Errors: those of DryRun, ErrFees.
+// transactions that a manager builds are equal, not even of equal intents: each takes effect, or none. They have the legacy
+// form, which every wallet knows. Errors: those of DryRun, ErrFees.
 func (m *Manager) Build(ctx context.Context, in Intent) (*Unsigned, error) {
 	payer := in.Payer
 	if payer.IsZero() {
@@ -46,39 +47,27 @@ func (m *Manager) Build(ctx context.Context, in Intent) (*Unsigned, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.prepare(ctx, r)
+	p, err := m.prepare(ctx, r, txform.Legacy)
 	if err != nil {
 		return nil, err
 	}
 	p.limit = min(p.limit, maxUnits-1024) + m.built.Add(1)%1024
-	tx, err := assemble(r, p.hash.Hash, p.limit, p.price)
+	tx, err := m.build(r, &p)
 	if err != nil {
 		return nil, err
 	}
 	n := int(tx.Message.Header.NumRequiredSignatures)
-	switch price, err := m.o.Fees.fit(p.price, p.limit, n); {
-	case err != nil:
-		return nil, fmt.Errorf("intent %s: %w", r.ID, err)
-	case price != p.price:
-		p.price = price
-		if tx, err = assemble(r, p.hash.Hash, p.limit, p.price); err != nil {
-			return nil, err
-		}
-	}
 	tx.Signatures = make([]solana.Signature, n)
 	u := &Unsigned{
 		entry: r, keys: tx.Message.AccountKeys[:n], LastValid: p.hash.LastValidBlockHeight,
 		attempt: Attempt{LastValid: p.hash.LastValidBlockHeight, SinceSlot: p.hash.Slot, Units: p.units, Limit: p.limit, Price: p.price},
-		Fee:     chain.Lamports(n)*chain.SignatureFee + p.price.Cost(p.limit),
+		Fee:     txform.Fee(&tx.Message),
 	}
 	if u.message, err = tx.Message.MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
 	}
 	if u.Bytes, err = tx.MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
-	}
-	if len(u.Bytes) > maxTx {
-		return nil, fmt.Errorf("intent %s has %d: %w; split it", r.ID, len(u.Bytes), ErrTooLarge)
 	}
 	return u, nil
 }

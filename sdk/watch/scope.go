@@ -65,19 +65,16 @@ func read(
 	}
 	r := reading{scope: s, program: program, wanted: s.addresses(), seen: map[solana.PublicKey]bool{}}
 	for _, f := range filters {
-		var listed []chain.Account
-		l, err := c.Each(ctx, program, at, chain.Lists{Filter: f, Avoid: avoid}, func() { listed = nil }, func(a chain.Account) {
+		before, wanted := len(r.out.accounts), len(r.wanted)
+		l, err := c.Each(ctx, program, at, chain.Lists{Filter: f, Avoid: avoid}, func() { r.drop(before, wanted) }, func(a chain.Account) {
 			a.Data = same(a.Key, a.Data)
-			listed = append(listed, a)
+			r.take(a)
 		})
 		if err != nil {
 			return snapshot{}, err
 		}
 		r.answered(l.Slot, l.By)
-		r.out.empty = r.out.empty || len(listed) == 0
-		for _, a := range listed {
-			r.take(a)
-		}
+		r.out.empty = r.out.empty || l.Accounts == 0
 	}
 	asked := map[solana.PublicKey]bool{}
 	for len(r.wanted) > 0 {
@@ -99,6 +96,7 @@ func read(
 	if r.out.slot == 0 {
 		return snapshot{}, errors.New("watch: the scope names no account")
 	}
+	r.out.seen = r.seen
 	return r.out, nil
 }
 
@@ -169,7 +167,16 @@ func (r *reading) take(a chain.Account) {
 	}
 }
 
+// drop forgets what was taken after there were so many accounts, and addresses to read: an endpoint's list was not read to its end.
+func (r *reading) drop(accounts, wanted int) {
+	for _, a := range r.out.accounts[accounts:] {
+		delete(r.seen, a.Key)
+	}
+	clear(r.out.accounts[accounts:])
+	r.out.accounts, r.wanted = r.out.accounts[:accounts], r.wanted[:wanted]
+}
+
 // has reports whether an account is in a snapshot.
 func (s snapshot) has(key solana.PublicKey) bool {
-	return slices.ContainsFunc(s.accounts, func(a chain.Account) bool { return a.Key == key })
+	return s.seen[key]
 }

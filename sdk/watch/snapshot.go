@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -20,9 +22,10 @@ func (w *Watcher) ask() {
 
 type snapshot struct {
 	accounts []chain.Account
-	slot     uint64   // of the oldest answer
-	by       []string // the endpoints that gave the lists
-	empty    bool     // one of the lists is empty
+	seen     map[solana.PublicKey]bool // their addresses
+	slot     uint64                    // of the oldest answer
+	by       []string                  // the endpoints that gave the lists
+	empty    bool                      // one of the lists is empty
 }
 
 // resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:

@@ -172,17 +172,23 @@ func (s *state) applySnapshot(snap snapshot, emit func(Event)) (map[solana.Publi
 		s.fixed[key] = true
 	}
 	clear(s.dropped) // a bound: their subscriptions have ended by now
-	seen := make(map[solana.PublicKey]bool, len(snap.accounts))
+	if len(s.entries) == 0 {
+		s.mu.Lock()
+		s.entries = make(map[solana.PublicKey]*entry, len(snap.accounts))
+		s.mu.Unlock()
+	}
+	gone := map[solana.PublicKey]bool{} // listed without a lamport
 	for _, a := range snap.accounts {
 		if s.owns(&a) {
-			seen[a.Key] = true
 			s.apply(a, emit)
+		} else {
+			gone[a.Key] = true
 		}
 	}
 	lacks := map[solana.PublicKey]doubt{}
 	for key, e := range s.entries {
 		switch {
-		case seen[key] || e.slot > snap.slot:
+		case (snap.seen[key] && !gone[key]) || e.slot > snap.slot:
 		case e.deleted:
 			s.mu.Lock()
 			delete(s.entries, key)

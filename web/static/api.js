@@ -20,19 +20,34 @@ export class Problem extends Error {
   }
 }
 
-// ask sends a request and returns its answer's status and document.
-export async function ask(method, path, { body, headers, signal } = {}) {
+// send asks the server, with the token. A body is a file as it is, or becomes a document.
+async function send(method, path, { body, headers, signal }) {
   const h = new Headers(headers);
   const token = sessionStorage.getItem(where);
+  const file = body instanceof Blob;
   if (token) h.set('Authorization', `Bearer ${token}`);
-  if (body !== undefined) h.set('Content-Type', 'application/json');
-  let res;
+  if (body !== undefined) h.set('Content-Type', file ? 'application/octet-stream' : 'application/json');
   try {
-    res = await fetch(path, { method, headers: h, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+    return await fetch(path, { method, headers: h, body: body === undefined || file ? body : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
   } catch (err) {
     if (err.name === 'AbortError') throw err;
     throw new Problem({ title: 'No answer', detail: `the server does not answer: ${err.message}`, nextStep: 'look whether gantry serve runs' }, 0);
   }
+}
+
+// ask sends a request and returns its answer's status and document.
+export async function ask(method, path, options = {}) {
+  return answered(path, await send(method, path, options));
+}
+
+// content is a file of the server's.
+export async function content(path, signal) {
+  const res = await send('GET', path, { signal });
+  return res.ok ? res.blob() : answered(path, res);
+}
+
+// answered reads the document of an answer, which is an error where the server says so.
+async function answered(path, res) {
   if (res.status === 204) return { status: 204 };
   let document;
   try {

@@ -58,6 +58,15 @@ export function outside(url, ...children) {
   return a;
 }
 
+// save has the browser keep a file under a name.
+export function save(blob, name) {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(blob);
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+}
+
 // nodes are children that append takes: nodes as they are, the rest as text.
 function nodes(children) {
   return children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c)));

@@ -7,7 +7,7 @@ const rect = (cls, x, width, more = {}) => svg('rect', { class: cls, x: x.toFixe
 const picture = (viewBox, label, ...parts) => svg('svg', { class: 'full', viewBox, role: 'img', 'aria-label': label }, parts);
 
 // least is the part of the typical figure below which a machine gets no orders, low the one below which it is slow.
-const least = 52.5;
+const least = 72;
 const low = 95;
 
 // levelOf is the colour of a part of what is typical.
@@ -56,6 +56,11 @@ export function pips(full, all, word) {
     ? svg('rect', { class: 'f-text', x: i * 11, y: 1, width: 8, height: 8, rx: 2 })
     : svg('rect', { class: 'k-edge', fill: 'none', x: i * 11 + 0.5, y: 1.5, width: 7, height: 7, rx: 1.75 })));
   return el('div', { class: 'pips' }, svg('svg', { width: all * 11 - 3, height: 10, viewBox: `0 0 ${all * 11 - 3} 10`, role: 'img', 'aria-label': `${plural(all, 'GPU')}, ${full} ${word}` }, squares), el('span', { class: 'tiny t3' }, text));
+}
+
+// partBar shows how much of something is done, 0 to 1, as a machine says; hatched where that is not known.
+export function partBar(part, label, width = 860) {
+  return picture(`0 0 ${width} 10`, label, part === null ? rect('', 0, width, { fill: 'url(#hatch)' }) : [rect('f-track', 0, width), rect('f-says', 0, Math.min(1, part) * width)]);
 }
 
 // parts of money, always in this order.

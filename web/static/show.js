@@ -78,6 +78,13 @@ export const uptime = (value) => `${Number(Number(value).toFixed(2))}${nb}%`;
 // memory writes MiB as GiB or TiB.
 export const memory = (mib) => (mib >= 1 << 20 ? `${three(mib / (1 << 20))}${nb}TiB` : `${three(mib / 1024)}${nb}GiB`);
 
+// bytes writes the size of a file or an image.
+export function bytes(n) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const i = n < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(n) / 10));
+  return `${three(n / 1024 ** i)}${nb}${units[i]}`;
+}
+
 // line writes the rates of a network in one unit.
 export function line(down, up) {
   const all = [down, up].map(Number);

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -47,10 +48,10 @@ func evidenceCommand() *cli.Command {
 
 // collected is what the command says.
 type collected struct {
-	File     string             `json:"file"`
-	Bytes    int                `json:"bytes"`
-	Digest   string             `json:"digest"`
-	Findings []evidence.Finding `json:"findings"`
+	File     string            `json:"file"`
+	Bytes    int               `json:"bytes"`
+	Digest   string            `json:"digest"`
+	Findings []collect.Finding `json:"findings"`
 }
 
 func collectEvidence(c *cli.Context) error {
@@ -76,7 +77,7 @@ func collectEvidence(c *cli.Context) error {
 	if _, err := rand.Read(challenge.ID[:]); err != nil {
 		return err
 	}
-	collector, err := evidence.New(evidence.Options{Sources: evidence.Standard(m.Inventory, m, evidence.NewTPM(m.Inventory)), Key: ed25519.PrivateKey(key)})
+	collector, err := collect.New(collect.Options{Sources: evidence.Standard(m.Inventory, m, evidence.NewTPM(m.Inventory)), Key: ed25519.PrivateKey(key)})
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func printCollected(w io.Writer, out collected) error {
 	fmt.Fprintln(t, "EVIDENCE\tSTATE\tDETAIL")
 	for _, f := range out.Findings {
 		name := f.Name
-		if f.Kind == attest.KindNVGPU && f.State != evidence.Absent {
+		if f.Kind == attest.KindNVGPU && f.State != collect.Absent {
 			name = fmt.Sprintf("%s %d", name, f.Instance)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", name, f.State, f.Detail)

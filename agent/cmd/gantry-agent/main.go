@@ -50,7 +50,7 @@ func main() {
 func app() *cli.App {
 	a := &cli.App{
 		Name:            "gantry-agent",
-		Version:         version.Build + ", messages " + p2p.MessagesVersion().String(),
+		Version:         version.Long + ", messages " + p2p.MessagesVersion().String(),
 		Usage:           "offer this machine's GPUs on the Gantry market",
 		Writer:          printable.Writer(os.Stdout),
 		ErrWriter:       printable.Writer(os.Stderr),

@@ -71,17 +71,45 @@ type Calibration struct {
 	Driver     string `json:"driver"`
 }
 
-// thresholdPercent is the part of what was measured that a class asks for: cards differ, get hot and are capped.
-const thresholdPercent = 75
+const (
+	// sellsPercent is the part of the measured median from which on a machine is of its class: cards differ, get hot and are
+	// capped. Of two nodes that share a card each reaches 63 % (docs/reports/liars.md).
+	sellsPercent = 72
+	// takenPercent is the part of a threshold that the program takes as enough.
+	takenPercent = 100 * Least
+	// floorOperations and floorBandwidth are percents of the data sheet that a class asks for which nobody has calibrated: what
+	// every GPU of it reaches, and a machine without a GPU does not.
+	floorOperations, floorBandwidth = 15, 5
+	// perSheet are the units of thresholds, 10⁹ operations and 10⁶ bytes, in those of a data sheet.
+	perSheet = 1000
+)
 
-// Thresholds are what the class asks for of what was measured, in the same units.
-func (c *Calibration) Thresholds() (operations, bandwidth uint32) {
-	of := func(v uint32) uint32 { return uint32(uint64(v) * thresholdPercent / 100) }
-	return of(c.Operations), of(c.Bandwidth)
+// Thresholds are what the class asks for: 10⁹ int8 operations and 10⁶ bytes of memory a second. They follow from what was
+// measured, or are floors by the data sheet where nothing was.
+func (g *GPU) Thresholds() (operations, bandwidth uint32) {
+	if m := g.Measured; m != nil {
+		return part(m.Operations, sellsPercent, takenPercent), part(m.Bandwidth, sellsPercent, takenPercent)
+	}
+	return g.floors()
 }
 
-// MedianOf is the median on which a class was calibrated that asks for a threshold, in the same units.
-func MedianOf(threshold uint32) uint32 { return uint32(uint64(threshold) * 100 / thresholdPercent) }
+// floors are what the class asks for until somebody calibrates it, by its data sheet.
+func (g *GPU) floors() (operations, bandwidth uint32) {
+	return part(g.Sheet.Int8TOPS*perSheet, floorOperations, 100), part(g.Sheet.GigabytesPerSecond*perSheet, floorBandwidth, 100)
+}
+
+func part(v, percent, by uint32) uint32 { return uint32(uint64(v) * uint64(percent) / uint64(by)) }
+
+// Typical is the median on which a model of the table was calibrated whose threshold for operations is given, in the same
+// units. A floor follows from no median: ok is false. Nodes may have accepted the floor before the class was calibrated.
+func (t *Table) Typical(model string, threshold uint32) (median uint32, ok bool) {
+	if g := t.Named(model); g != nil {
+		if floor, _ := g.floors(); threshold == floor {
+			return 0, false
+		}
+	}
+	return uint32(uint64(threshold) * takenPercent / sellsPercent), threshold > 0
+}
 
 // Unsupported is a GPU that no market can have as a model.
 type Unsupported struct {

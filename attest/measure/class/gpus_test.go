@@ -2,6 +2,7 @@ package class
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -93,7 +94,36 @@ func TestWrongTables(t *testing.T) {
 	}
 }
 
-// A run on hardware writes its medians into the table; the class then asks for three quarters of them.
+// A machine is of its class from 72 % of the median on, as the program takes 0.7 of a threshold. A class that nobody has calibrated
+// asks for floors, and its machines have no typical figure by them.
+func TestThresholds(t *testing.T) {
+	table := GPUs()
+	for _, g := range table.Classes {
+		operations, bandwidth := g.Thresholds()
+		median, calibrated := table.Typical(g.Name, operations)
+		if calibrated != (g.Measured != nil) {
+			t.Errorf("%s: typical is %d", g.Name, median)
+		}
+		wantOperations, wantBandwidth := 0.15*1000*float64(g.Sheet.Int8TOPS), 0.05*1000*float64(g.Sheet.GigabytesPerSecond)
+		if m := g.Measured; m != nil {
+			wantOperations, wantBandwidth = 0.72/0.7*float64(m.Operations), 0.72/0.7*float64(m.Bandwidth)
+			if math.Abs(float64(median)-float64(m.Operations)) > 2 {
+				t.Errorf("%s: the median is %d, not %d", g.Name, median, m.Operations)
+			}
+		}
+		if math.Abs(float64(operations)-wantOperations) > 1 || math.Abs(float64(bandwidth)-wantBandwidth) > 1 {
+			t.Errorf("%s asks for %d and %d, not %.0f and %.0f", g.Name, operations, bandwidth, wantOperations, wantBandwidth)
+		}
+	}
+	if _, ok := table.Typical("a model of somebody's own", 0); ok {
+		t.Error("a threshold of 0 has a typical figure")
+	}
+	if median, ok := table.Typical("a model of somebody's own", 720); !ok || median != 700 {
+		t.Errorf("typical is %d", median)
+	}
+}
+
+// A run on hardware writes its medians into the table; the thresholds follow from them.
 func TestACalibrationIsRecorded(t *testing.T) {
 	table, err := ParseTable(gpusJSON)
 	if err != nil {
@@ -107,8 +137,7 @@ func TestACalibrationIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := again.Named("H100-NVL-94GB").Measured
-	if operations, bandwidth := m.Thresholds(); operations != 1_050_000 || bandwidth != 1_425_000 {
+	if operations, bandwidth := again.Named("H100-NVL-94GB").Thresholds(); operations != 1_440_000 || bandwidth != 1_954_286 {
 		t.Errorf("thresholds %d and %d", operations, bandwidth)
 	}
 	if _, err := table.Record("NVIDIA GeForce GTX 1080", Calibration{}); !errors.Is(err, ErrTable) {

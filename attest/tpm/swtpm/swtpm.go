@@ -40,6 +40,7 @@ func Available() error {
 // TPM is a running software TPM. The process belongs to it: Close ends it.
 type TPM struct {
 	dir     string
+	machine bool // it waits for a virtual machine
 	cmd     *exec.Cmd
 	done    chan error
 	logFile *os.File
@@ -49,6 +50,16 @@ type TPM struct {
 // until Close. A dir that was used before keeps its TPM: only its volatile state, such as PCRs, begins anew. The path
 // of dir must be short: the socket's name in it has to fit into 107 bytes.
 func Start(ctx context.Context, ca *CA, dir string) (*TPM, error) {
+	return start(ctx, ca, dir, false)
+}
+
+// StartForMachine is Start for a virtual machine of QEMU, which switches the TPM on and off by the socket [TPM.Control]. The TPM
+// ends with the machine.
+func StartForMachine(ctx context.Context, ca *CA, dir string) (*TPM, error) {
+	return start(ctx, ca, dir, true)
+}
+
+func start(ctx context.Context, ca *CA, dir string, machine bool) (*TPM, error) {
 	if err := Available(); err != nil {
 		return nil, err
 	}
@@ -56,9 +67,9 @@ func Start(ctx context.Context, ca *CA, dir string) (*TPM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start software TPM: %w", err)
 	}
-	t := &TPM{dir: dir}
-	if n := len(t.control()); n > maxSocketPath {
-		return nil, fmt.Errorf("start software TPM: socket path %s has %d bytes, at most %d are possible", t.control(), n, maxSocketPath)
+	t := &TPM{dir: dir, machine: machine}
+	if n := len(t.Control()); n > maxSocketPath {
+		return nil, fmt.Errorf("start software TPM: socket path %s has %d bytes, at most %d are possible", t.Control(), n, maxSocketPath)
 	}
 	if err := t.manufacture(ctx, ca); err != nil {
 		return nil, err
@@ -72,8 +83,10 @@ func Start(ctx context.Context, ca *CA, dir string) (*TPM, error) {
 // Socket is the path of the unix socket that takes TPM commands.
 func (t *TPM) Socket() string { return filepath.Join(t.dir, "tpm.sock") }
 
-func (t *TPM) control() string { return filepath.Join(t.dir, "tpm.sock.ctrl") }
-func (t *TPM) state() string   { return filepath.Join(t.dir, "state") }
+// Control is the path of the unix socket by which the TPM is switched on and off.
+func (t *TPM) Control() string { return filepath.Join(t.dir, "tpm.sock.ctrl") }
+
+func (t *TPM) state() string { return filepath.Join(t.dir, "state") }
 
 // Open connects to the TPM.
 func (t *TPM) Open() (transport.TPMCloser, error) { return linuxudstpm.Open(t.Socket()) }
@@ -105,7 +118,7 @@ func (t *TPM) manufacture(ctx context.Context, ca *CA) error {
 }
 
 func (t *TPM) run(ctx context.Context) error {
-	for _, socket := range []string{t.Socket(), t.control()} {
+	for _, socket := range []string{t.Socket(), t.Control()} {
 		if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("start software TPM: %w", err)
 		}
@@ -115,8 +128,11 @@ func (t *TPM) run(ctx context.Context) error {
 		return fmt.Errorf("start software TPM: %w", err)
 	}
 	// Not bound to ctx: that bounds the start, the TPM runs until Close.
-	cmd := exec.Command("swtpm", "socket", "--tpm2", "--server", "type=unixio,path="+t.Socket(),
-		"--ctrl", "type=unixio,path="+t.control(), "--tpmstate", "dir="+t.state(), "--flags", "not-need-init,startup-clear")
+	args := []string{"socket", "--tpm2", "--ctrl", "type=unixio,path=" + t.Control(), "--tpmstate", "dir=" + t.state()}
+	if !t.machine {
+		args = append(args, "--server", "type=unixio,path="+t.Socket(), "--flags", "not-need-init,startup-clear")
+	}
+	cmd := exec.Command("swtpm", args...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = logFile, logFile, endsWithParent()
 	started, done := make(chan error), make(chan error, 1)
 	go func() {
@@ -146,9 +162,8 @@ func (t *TPM) awaitSocket(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		var dialer net.Dialer
-		if conn, err := dialer.DialContext(ctx, "unix", t.Socket()); err == nil {
-			return conn.Close()
+		if t.listens(ctx) {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -160,6 +175,17 @@ func (t *TPM) awaitSocket(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// listens reports whether the TPM can be used. One that waits for a virtual machine takes a single connection, which is left to it.
+func (t *TPM) listens(ctx context.Context) bool {
+	if t.machine {
+		_, err := os.Stat(t.Control())
+		return err == nil
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", t.Socket())
+	return err == nil && conn.Close() == nil
 }
 
 // Close ends the TPM's process and waits for it. It may be called more than once.
@@ -191,6 +217,9 @@ func (t *TPM) Close() error {
 // shutdown tells the TPM that the power goes off; without it the TPM counts the power cut as a wrong password. Nothing
 // is lost when this fails, so the error is ignored.
 func (t *TPM) shutdown() {
+	if t.machine {
+		return // QEMU has done so
+	}
 	conn, err := net.DialTimeout("unix", t.Socket(), stopTimeout)
 	if err != nil {
 		return

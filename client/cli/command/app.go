@@ -2,15 +2,14 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/internal/completion"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -33,6 +32,9 @@ type Streams struct {
 	// OnOut and OnErr are what Out and Err can show to a person. Nothing is drawn on the zero value.
 	OnOut, OnErr screen.Terminal
 
+	// Results sees what a command prints as well: its document, and how it is shown to a person. Nil for nobody.
+	Results func(value any, people func(*terminal.Page))
+
 	// RawOut and RawErr are Out and Err as they are, for the output of jobs. Run sets them.
 	RawOut, RawErr io.Writer
 }
@@ -46,6 +48,7 @@ const (
 	FlagContext    = "context"
 	FlagCommitment = "commitment"
 	FlagJSON       = "json"
+	FlagOutput     = "output"
 	FlagDryRun     = "dry-run"
 	FlagVerbose    = "verbose"
 	FlagYes        = "yes"
@@ -62,7 +65,8 @@ func globalFlags() []cli.Flag {
 		&cli.StringFlag{Name: FlagContext, Usage: "`NAME` of the context whose settings count (default: GANTRY_CONTEXT, then the one of gantry context use)"},
 		browserwallet.NewFlag(),
 		&cli.StringFlag{Name: FlagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
-		&cli.BoolFlag{Name: FlagJSON, Usage: "print one JSON document on standard output"},
+		&cli.StringFlag{Name: FlagOutput, Aliases: []string{"o"}, Value: string(terminal.FormatTable), Usage: "`FORMAT` of the result: table, wide (all columns, whole addresses), json or yaml (one document on standard output)"},
+		&cli.BoolFlag{Name: FlagJSON, Usage: "the same as -o json"},
 		&cli.BoolFlag{Name: FlagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},
 		&cli.BoolFlag{Name: FlagYes, Aliases: []string{"y"}, Usage: "agree to what moves money without being asked; for scripts"},
 		&cli.StringFlag{Name: FlagStateDir, Usage: "`FOLDER` for what you buy, with the jobs and their secrets (default: $XDG_STATE_HOME/gantry or ~/.local/state/gantry)", EnvVars: []string{"GANTRY_STATE_DIR"}},
@@ -76,7 +80,7 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 	app := &cli.App{
 		Name:                   "gantry",
 		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
-		Version:                version.Build + ", messages " + p2p.MessagesVersion().String(),
+		Version:                version.Long + ", messages " + p2p.MessagesVersion().String(),
 		Flags:                  globalFlags(),
 		UseShortOptionHandling: false,
 		HideHelpCommand:        true,
@@ -89,6 +93,10 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 			return wrongFlags(err, "gantry", nil)
 		},
 		CommandNotFound: func(c *cli.Context, name string) {},
+		Before: func(c *cli.Context) error {
+			_, err := formatOf(c)
+			return err
+		},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				return unknownCommand(name, "gantry", c.App.Commands)
@@ -145,30 +153,13 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 		return f.Code
 	}
 	printFailure(f, s.Err)
-	if wantsJSON(args) && !f.Told {
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		_ = enc.Encode(describeFailure(f))
+	if format := wanted(args); format.Document() && !f.Told {
+		_ = format.Write(s.Out, describeFailure(f))
 	}
 	return f.Code
 }
 
 var errInternalCancel = errors.New("a part of the command was stopped by another")
-
-// wantsJSON looks at the raw arguments, because errors can come before flags are parsed.
-func wantsJSON(args []string) bool {
-	for _, a := range args {
-		switch strings.TrimLeft(a, "-") {
-		case "json", "json=true":
-			return strings.HasPrefix(a, "-")
-		case "":
-			if a == "--" {
-				return false
-			}
-		}
-	}
-	return false
-}
 
 // unknownCommand is the error of a command that does not exist; path is of the group in which it was looked for.
 func unknownCommand(typed, path string, commands []*cli.Command) error {

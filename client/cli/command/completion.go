@@ -67,13 +67,17 @@ func openMarket(ctx context.Context, given map[string][]string) (m *complete.Mar
 			if err != nil {
 				return err
 			}
-			m = &complete.Market{Service: ss.Service, Client: ss.Client, Close: ss.Close}
+			root, err := ss.StateRoot()
+			if err != nil {
+				ss.Close()
+				return err
+			}
+			m = &complete.Market{Service: ss.Service, Client: ss.Client, Root: root, Close: ss.Close}
 			if key, err := ss.KeyFile(); err == nil {
 				m.Wallet = key.PublicKey()
 				m.Customer, _ = ss.Customer()
 			}
-			m.Root, err = ss.StateRoot()
-			return err
+			return nil
 		},
 	}
 	return m, app.RunContext(ctx, args)

@@ -3,12 +3,12 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/contexts"
 )
 
@@ -52,14 +52,20 @@ func ContextCommands(s Streams) []*cli.Command {
 					return failedContext(err)
 				}
 				all := f.List()
-				return Print(s.Out, c.Bool(FlagJSON), all, func(w io.Writer) { contexts.WriteList(w, all) })
+				return s.Print(c, all, func(w *terminal.Page) {
+					if len(all) == 0 {
+						fmt.Fprintln(w, "no contexts; make one with: gantry context set NAME --rpc-url URL")
+						return
+					}
+					w.Table("|CONTEXT|RPC|KEYPAIR~2|SERVER~1|GATEWAY~3", contexts.Rows(all))
+				})
 			}},
 			{Name: "show", Usage: "the settings that count, and where each comes from", Action: func(c *cli.Context) error {
 				set, err := Settings(c)
 				if err != nil {
 					return err
 				}
-				return Print(s.Out, c.Bool(FlagJSON), set.All(), set.Write)
+				return s.Print(c, set.All(), func(w *terminal.Page) { w.Table("SETTING|VALUE|FROM", set.Rows()) })
 			}},
 			{Name: "use", Usage: "have a context count from now on", ArgsUsage: "CONTEXT", Action: onContext(s, "is used from now on", func(_ *cli.Context, f *contexts.File, name string) error { return f.Use(name) })},
 			{
@@ -70,11 +76,15 @@ func ContextCommands(s Streams) []*cli.Command {
 					&cli.StringFlag{Name: contexts.SettingKeypair, Usage: "`PATH` of a keypair file"},
 					&cli.StringFlag{Name: contexts.SettingServer, Usage: "`URL` of a running gantry serve"},
 					&cli.StringFlag{Name: contexts.SettingGateway, Usage: "`GATEWAY` that makes ports public"},
+					&cli.StringFlag{Name: "bucket", Usage: "`s3://BUCKET/FOLDER` that keeps volumes"},
+					&cli.StringFlag{Name: "bucket-endpoint", Usage: "`URL` of its S3 server, if it is not Amazon's"},
+					&cli.StringFlag{Name: "bucket-price", Usage: "what it costs for a GiB and month, such as \"0.023 USD\"; only shown"},
 				},
 				Action: onContext(s, "is set", func(c *cli.Context, f *contexts.File, name string) error {
 					return f.Set(name, contexts.Context{
 						RPC: c.StringSlice(contexts.SettingRPC), WS: c.StringSlice(contexts.SettingWS), Keypair: c.String(contexts.SettingKeypair),
 						Server: c.String(contexts.SettingServer), Gateway: c.String(contexts.SettingGateway),
+						Bucket: c.String(contexts.SettingBucket), Endpoint: c.String(contexts.SettingEndpoint), Price: c.String(contexts.SettingPrice),
 					})
 				}),
 			},
@@ -97,6 +107,6 @@ func onContext(s Streams, done string, change func(*cli.Context, *contexts.File,
 		if err != nil {
 			return failedContext(err)
 		}
-		return Print(s.Out, c.Bool(FlagJSON), f.List(), func(w io.Writer) { fmt.Fprintf(w, "context %s %s   (%s)\n", args[0], done, f.Path()) })
+		return s.Print(c, f.List(), func(w *terminal.Page) { fmt.Fprintf(w, "context %s %s   (%s)\n", args[0], done, f.Path()) })
 	}
 }

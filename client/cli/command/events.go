@@ -1,8 +1,6 @@
 package command
 
 import (
-	"io"
-
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -22,7 +20,7 @@ func (s *Session) Event(e buy.Event) {
 			s.steps.Event(e)
 			return
 		}
-		terminal.Lines{Say: s.Say}.Event(e)
+		terminal.Lines{Say: s.Say, Pace: s.pace}.Event(e)
 	}
 }
 
@@ -43,10 +41,10 @@ func (s *Session) waitingLines(w buy.Wait) (stop func()) {
 // log writes beside them, steps are plain lines.
 func (s *Session) ShowSteps() {
 	at := s.Streams.OnErr
-	if !at.Live || !s.Terminal || s.JSON || s.DryRun || s.CLI.Bool(FlagVerbose) || s.CLI.String(browserwallet.FlagName) != "" {
+	if !at.Live || !s.Terminal || s.Format.Document() || s.DryRun || s.CLI.Bool(FlagVerbose) || s.CLI.String(browserwallet.FlagName) != "" {
 		return
 	}
-	s.steps = terminal.NewSteps(s.Context, at, terminal.Lines{Say: s.Say}, s.waitingLines)
+	s.steps = terminal.NewSteps(s.Context, at, terminal.Lines{Say: s.Say, Pace: s.pace}, s.waitingLines)
 	s.Err = printable.Writer(s.steps)
 	s.OnClose(func() { s.EndSteps(nil) })
 }
@@ -72,15 +70,7 @@ func (s *Session) Aside() {
 	}
 }
 
-// Show prints a result as it is drawn for a person, or as Done does.
-func (s *Session) Show(value any, drawn func(t screen.Terminal) error, people func(w io.Writer)) error {
-	if at, ok := s.Screen(); ok {
-		return drawn(at)
-	}
-	return s.Done(value, people)
-}
-
 // Screen is where a person reads results: tables with bars are for it. ok is false for pipes, files and documents.
 func (s *Session) Screen() (t screen.Terminal, ok bool) {
-	return s.Streams.OnOut, s.Streams.OnOut.Live && !s.JSON
+	return s.Streams.OnOut, s.Streams.OnOut.Live && !s.Format.Document()
 }

@@ -21,7 +21,7 @@ func printFailure(f *service.Failure, w io.Writer) {
 	}
 }
 
-// failureJSON is the document that --json prints instead of a result.
+// failureJSON is the document that -o json and -o yaml print instead of a result.
 type failureJSON struct {
 	Error struct {
 		Reason  string `json:"reason"`

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
@@ -120,7 +120,7 @@ func (s *Session) printSimulated() error {
 	}
 	kind, d := s.simulated.Kind, s.simulated.Result
 	out := dryRunJSON{DryRun: true, Kind: kind, Units: d.Units, UnitLimit: d.UnitLimit, Fee: d.Fee.String(), Logs: d.Logs}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprintf(w, "dry run of %s: would succeed, %d compute units, fee %s; nothing was sent\n", kind, d.Units, d.Fee)
 		for _, l := range d.Logs {
 			fmt.Fprintf(w, "  %s\n", l)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/feeflags"
@@ -33,17 +33,17 @@ type Session struct {
 	CLI      *cli.Context
 	Context  context.Context
 	In       io.Reader
-	Out      io.Writer
 	Err      io.Writer
 	Output   io.Writer // where the output of jobs goes
 	Streams  Streams
 	Terminal bool // somebody can be asked
-	JSON     bool
+	Format   terminal.Format
 	DryRun   bool
 	Log      zerolog.Logger
 	Config   chain.CLIConfig
 	Server   string // a running gantry serve
 	Gateway  string // of the environment or a context; empty for none
+	Bucket   buy.Bucket
 	Fees     txm.Fees
 	Client   *chain.Client
 	Service  *service.Service
@@ -60,6 +60,7 @@ type Session struct {
 	closers []func()
 	// steps shows a purchase in place; nil where steps are plain lines.
 	steps *terminal.Steps
+	pace  *terminal.Pace
 	// simulated is what --dry-run has found and has not printed yet.
 	simulated *buy.Simulated
 }
@@ -85,17 +86,21 @@ func newSession(c *cli.Context, s Streams) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	format, err := formatOf(c)
+	if err != nil {
+		return nil, err
+	}
 	cfg := set.Solana
 	if path := c.String(FlagConfig); path != "" && !cfg.Found {
 		return nil, service.Usage(fmt.Sprintf("config file %s does not exist", path), "create one with `solana config set --url URL`, or leave --config out")
 	}
 	ss := &Session{
-		CLI: c, Context: c.Context, In: s.In, Out: s.Out, Err: s.Err, Terminal: s.Terminal, JSON: c.Bool(FlagJSON), DryRun: c.Bool(FlagDryRun), yes: c.Bool(FlagYes), Config: cfg,
-		Server: set.Server.Text(), Gateway: set.Gateway.Text(),
-		Log: zerolog.Nop(), Output: s.RawOut, Streams: s,
+		CLI: c, Context: c.Context, In: s.In, Err: s.Err, Terminal: s.Terminal, Format: format, DryRun: c.Bool(FlagDryRun), yes: c.Bool(FlagYes), Config: cfg,
+		Server: set.Server.Text(), Gateway: set.Gateway.Text(), Bucket: buy.Bucket{Folder: set.Bucket.Text(), Endpoint: set.Endpoint.Text(), Price: set.Price.Text()},
+		Log: zerolog.Nop(), Output: s.RawOut, Streams: s, pace: &terminal.Pace{},
 	}
 	switch {
-	case ss.JSON: // standard output is for the document
+	case ss.Format.Document(): // standard output is for the document
 		ss.Output = printable.Output(s.RawErr)
 	case s.Screen && !c.Bool(FlagRaw):
 		ss.Output = printable.Output(s.RawOut)
@@ -133,7 +138,8 @@ func (s *Session) connect(urls, ws []string) error {
 func (s *Session) Part(ctx context.Context) *Session {
 	f := *s
 	f.Context, f.closers, f.mk, f.agreed = ctx, nil, nil, false
-	f.Out, f.Output = io.Discard, io.Discard
+	f.Output = io.Discard
+	f.Streams.Out, f.Streams.OnOut = io.Discard, screen.Terminal{}
 	return &f
 }
 
@@ -266,6 +272,11 @@ func (s *Session) Dial(v *view.View) (*buy.Remote, error) {
 	return r, nil
 }
 
+// Machines asks machines of the market, with a membership that is made when it is first needed.
+func (s *Session) Machines() *buy.Latencies {
+	return &buy.Latencies{Service: s.Service, Client: s.Client, Dial: s.Dial}
+}
+
 // DialAny joins the peer-to-peer network to ask keepers: with the wallet if there is one, else with a new key.
 func (s *Session) DialAny(v *view.View) (*p2p.Node, error) {
 	key, err := s.Wallet()
@@ -285,23 +296,6 @@ func (s *Session) DialAny(v *view.View) (*p2p.Node, error) {
 
 // Now is the chain's clock in unix seconds.
 func (s *Session) Now() (int64, error) { return s.Client.Now(s.Context) }
-
-// Done prints a command's result: value as JSON, or for people.
-func (s *Session) Done(value any, people func(w io.Writer)) error {
-	return Print(s.Out, s.JSON, value, people)
-}
-
-// Print prints value as one JSON document, or for people.
-func Print(w io.Writer, asJSON bool, value any, people func(w io.Writer)) error {
-	if !asJSON {
-		people(w)
-		return nil
-	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(value)
-}
 
 // Say writes one line of progress. Texts in it may be others'.
 func (s *Session) Say(format string, args ...any) {

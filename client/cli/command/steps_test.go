@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/screen"
 )
@@ -23,7 +24,7 @@ func TestPipesSeePlainLines(t *testing.T) {
 	env := func(name string) string { return map[string]string{"TERM": "xterm", "LANG": "C.UTF-8"}[name] }
 	for name, s := range map[string]*Session{
 		"pipe":    {Terminal: true, Streams: Streams{OnErr: screen.Of(w, env), OnOut: screen.Of(w, env)}},
-		"json":    {Terminal: true, JSON: true, Streams: Streams{OnErr: screen.Terminal{Live: true, Out: w}, OnOut: screen.Terminal{Live: true, Out: w}}},
+		"json":    {Terminal: true, Format: terminal.FormatJSON, Streams: Streams{OnErr: screen.Terminal{Live: true, Out: w}, OnOut: screen.Terminal{Live: true, Out: w}}},
 		"unasked": {Streams: Streams{OnErr: screen.Terminal{Live: true, Out: w}}},
 	} {
 		var out bytes.Buffer

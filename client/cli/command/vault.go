@@ -2,13 +2,13 @@ package command
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/client/wallet"
 )
 
@@ -40,13 +40,13 @@ func (s *Session) printForVault(kind string, ixs []solana.Instruction) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Done(out, func(w io.Writer) { printVault(w, &out) }); err != nil {
+	if err := s.Done(out, func(w *terminal.Page) { printVault(w, &out) }); err != nil {
 		return err
 	}
 	return buy.ErrSimulated
 }
 
-func printVault(w io.Writer, v *wallet.ForVault) {
+func printVault(w *terminal.Page, v *wallet.ForVault) {
 	tried := fmt.Sprintf("tried as the vault: it would succeed, %d compute units", v.Units)
 	if v.Untried != "" {
 		tried = "not tried: " + v.Untried

@@ -2,7 +2,6 @@ package govern
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -32,10 +32,10 @@ func (s *session) classes() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(all, func(w io.Writer) { printClasses(w, all) })
+	return s.Done(all, func(w *terminal.Page) { printClasses(w, all) })
 }
 
-func printClasses(w io.Writer, all []service.Class) {
+func printClasses(w *terminal.Page, all []service.Class) {
 	rows := make([][]string, len(all))
 	for i, c := range all {
 		boards := strings.Join(c.Boards, " ")
@@ -47,7 +47,7 @@ func printClasses(w io.Writer, all []service.Class) {
 			c.Calibration, c.Price, c.Stake,
 		}
 	}
-	command.Table(w, "CLASS|MEMORY|PCI IDS|BOARDS|TOPS (SHEET)|GB/S (SHEET)|BY MEASUREMENTS|ASSUMED $/GPU-H|LEAST STAKE", rows)
+	w.Table("CLASS|>MEMORY|PCI IDS~4|BOARDS~5|>TOPS (SHEET)~1|>GB/S (SHEET)~2|BY MEASUREMENTS~3|>ASSUMED $/GPU-H|>LEAST STAKE", rows)
 	names := make([]string, 0, len(class.GPUs().Unsupported))
 	for _, u := range class.GPUs().Unsupported {
 		names = append(names, u.Name)

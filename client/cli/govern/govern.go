@@ -1,4 +1,4 @@
-// Package govern holds the commands about the market: its parameters, models, roles and program.
+// Package govern holds the commands about the market: its parameters, models, roles and program, and votes about it.
 package govern
 
 import (
@@ -9,7 +9,7 @@ import (
 
 // Commands are those commands.
 func Commands(s command.Streams) []*cli.Command {
-	return marketCommands(s)
+	return append(marketCommands(s), holdersCommand(s))
 }
 
 // session is a run of one of these commands.

@@ -2,7 +2,6 @@ package govern
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/gagliardetto/solana-go"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/governance"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -34,7 +34,7 @@ func (s *session) decided(by solana.PublicKey, mk market.Market, build func(d go
 	if err != nil {
 		return err
 	}
-	return s.Done(marketTx{market.MarketAddress().String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
+	return s.Done(marketTx{market.MarketAddress().String(), tx}, func(w *terminal.Page) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
 }
 
 func (s *session) marketInit() error {
@@ -186,8 +186,8 @@ func (s *session) modelTerms(a *governance.Model, g *class.GPU, p *market.Params
 	if g != nil && !s.CLI.IsSet("vram") {
 		a.VRAMMiB = g.MemoryMiB
 	}
-	if g != nil && g.Measured != nil {
-		a.MinOperations, a.MinBandwidth = g.Measured.Thresholds()
+	if g != nil {
+		a.MinOperations, a.MinBandwidth = g.Thresholds()
 	}
 	for name, figure := range map[string]*uint32{"min-tops": &a.MinOperations, "min-bandwidth": &a.MinBandwidth} {
 		if g != nil && !s.CLI.IsSet(name) {

@@ -3,7 +3,6 @@ package govern
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
@@ -12,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/governance"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -65,7 +65,7 @@ func marketCommands(s command.Streams) []*cli.Command {
 						&cli.StringFlag{Name: flagClass, Usage: "`NAME` of the table (gantry market classes): name, memory, TFLOPS, profile, and, where you give none, price and stake are taken from it"},
 						&cli.UintFlag{Name: "vram", Usage: "`MIB` per GPU"}, &cli.StringFlag{Name: "tflops", Usage: "dense FP16 `TFLOPS`, one decimal"},
 						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
-						&cli.StringFlag{Name: "min-tops", Value: "0", Usage: "int8 `TOPS` that a GPU of the class reaches in a measurement; 0 while that is not calibrated on hardware"},
+						&cli.StringFlag{Name: "min-tops", Value: "0", Usage: "int8 `TOPS` that a GPU of the class reaches in a measurement; a class of the table has its own. 0 asks for nothing, not even for a GPU"},
 						&cli.StringFlag{Name: "min-bandwidth", Value: "0", Usage: "`GB/S` of its memory, the same"}, &cli.UintFlag{Name: "min-tier"},
 						&cli.StringFlag{Name: "profile", Value: "1024,4,1024,1000,16,500,16", Usage: "what GPUs are measured by: `N,F,ROWS,CHAIN_MS,K,WALK_MS,LANES`"}, command.VaultFlag(),
 					},
@@ -86,15 +86,15 @@ func (s *session) marketShow() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) { printMarket(w, &out) })
+	return s.Done(out, func(w *terminal.Page) { printMarket(w, &out) })
 }
 
-func printMarket(w io.Writer, m *service.Market) {
+func printMarket(w *terminal.Page, m *service.Market) {
 	paused := strings.Join(m.Paused, ", ")
 	if paused == "" {
 		paused = "nothing"
 	}
-	command.Pairs(w, [2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", m.Authority}, [2]string{"guardian", m.Guardian},
+	w.Pairs([2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", m.Authority}, [2]string{"guardian", m.Guardian},
 		[2]string{"payment mint", m.PaymentMint}, [2]string{"stake mint", m.StakeMint}, [2]string{"treasury", m.Treasury},
 		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
 		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})
@@ -114,13 +114,13 @@ func printMarket(w io.Writer, m *service.Market) {
 			rows[i][1] += fmt.Sprintf("   → %s from %s UTC on, by: gantry market apply", next[n], service.When(m.PendingEta))
 		}
 	}
-	command.Pairs(w, rows...)
+	w.Pairs(rows...)
 	fmt.Fprintln(w)
 	models := make([][]string, len(m.Models))
 	for i, x := range m.Models {
 		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, classText(x.MinOperations, x.MinBandwidth), x.MinStake, x.Reference, inForce(&x)}
 	}
-	command.Table(w, "MODEL|NAME|VRAM|TFLOPS|CLASS|STAKE PER GPU|REFERENCE $/GPU-H|IN FORCE", models)
+	w.Table(">MODEL|NAME|>VRAM~2|>TFLOPS~1|CLASS~3|>STAKE PER GPU|>REFERENCE $/GPU-H|IN FORCE", models)
 	fmt.Fprintln(w, "\nwhat GPUs are measured by: order, fold, rows, ms of the chain, resident rounds, ms of walks, lanes")
 	profiles := make([][]string, len(m.Models))
 	for i, x := range m.Models {
@@ -129,7 +129,7 @@ func printMarket(w io.Writer, m *service.Market) {
 			profiles[i][1] += " → " + x.Pending.Profile
 		}
 	}
-	command.Table(w, "MODEL|PROFILE|BEFORE", profiles)
+	w.Table(">MODEL|PROFILE|BEFORE", profiles)
 	printRelations(w, m.Relations)
 }
 
@@ -155,7 +155,7 @@ func inForce(m *service.Model) string {
 }
 
 // printRelations prints what must hold between parameters so that cheating costs more than it brings.
-func printRelations(w io.Writer, all []service.Relation) {
+func printRelations(w *terminal.Page, all []service.Relation) {
 	fmt.Fprintln(w, "\nrelations between parameters")
 	rows := make([][]string, len(all))
 	for i, r := range all {
@@ -169,7 +169,7 @@ func printRelations(w io.Writer, all []service.Relation) {
 		}
 		rows[i] = []string{holds, r.Name, r.Figures, r.Assumption, by}
 	}
-	command.Table(w, "|RELATION|FIGURES|ASSUMPTION|CHECKED BY", rows)
+	w.Table("|RELATION|FIGURES~1|ASSUMPTION~2|CHECKED BY~3", rows)
 }
 
 // marketTx is the result of a transaction about the market.

@@ -2,7 +2,6 @@ package govern
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -43,7 +43,7 @@ func (s *session) program() error {
 	if err != nil {
 		return err
 	}
-	if err := s.Done(out, func(w io.Writer) { printProgram(w, &out) }); err != nil {
+	if err := s.Done(out, func(w *terminal.Page) { printProgram(w, &out) }); err != nil {
 		return err
 	}
 	if out.Equal != nil && !*out.Equal {
@@ -53,7 +53,7 @@ func (s *session) program() error {
 	return nil
 }
 
-func printProgram(w io.Writer, p *service.Program) {
+func printProgram(w *terminal.Page, p *service.Program) {
 	authority, deployed, hash := p.Authority, fmt.Sprintf("slot %d", p.Slot), p.SHA256
 	if authority == "" {
 		authority = "nobody: it can never be replaced"
@@ -80,5 +80,5 @@ func printProgram(w io.Writer, p *service.Program) {
 		}
 		rows = append(rows, [2]string{"compared", verdict + strings.TrimSpace(p.Compared)})
 	}
-	command.Pairs(w, rows...)
+	w.Pairs(rows...)
 }

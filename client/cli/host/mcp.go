@@ -7,9 +7,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/mcp"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -48,7 +50,16 @@ func (s *session) mcp() (err error) {
 		return err
 	}
 	defer account.Close()
-	o := mcp.Options{Market: s.Service, Outputs: account, Customer: customer, Session: account.Key.PublicKey(), Version: s.CLI.App.Version}
+	o := mcp.Options{
+		Market: s.Service, Machines: s.Machines(), Outputs: account, Jobs: account, Volumes: account,
+		Customer: customer, Session: account.Key.PublicKey(), Version: s.CLI.App.Version,
+	}
+	if o.Catalogue, err = catalogue.Builtin(); err != nil {
+		return err
+	}
+	if o.Templates, err = template.Builtin(); err != nil {
+		return err
+	}
 	if s.CLI.IsSet(flagBudget) {
 		most, err := market.ParseUSDC(s.CLI.String(flagBudget))
 		if err != nil {

@@ -2,9 +2,9 @@ package host
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/gantry-market/gantry/client/server"
+	"github.com/gantry-market/gantry/client/terminal"
 )
 
 // servePublic shows the market to everyone.
@@ -14,9 +14,9 @@ func (s *session) servePublic() error {
 		return err
 	}
 	return server.ServePublic(s.Context, server.PublicOptions{
-		Client: s.Client, Service: s.Service, Root: root, Listening: s.listening(), Log: s.Log,
+		Client: s.Client, Service: s.Service, Root: root, Listening: s.listening(), Figures: s.figures(), Log: s.Log,
 		Serving: func(url string) error {
-			return s.Done(map[string]string{"url": url}, func(w io.Writer) {
+			return s.Done(map[string]string{"url": url}, func(w *terminal.Page) {
 				fmt.Fprintf(w, "serving   %s to everyone: the market, without accounts and without a key\n", url)
 			})
 		},

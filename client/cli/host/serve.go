@@ -3,19 +3,19 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/server"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -42,18 +42,22 @@ func serveCommand(s command.Streams) *cli.Command {
 		Flags: command.AsSession(append(fundingFlags(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
+			&cli.StringSliceFlag{Name: "allow-origin", Usage: "pages of this `ORIGIN`, such as https://app.example, may use the server, with a token; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
 			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of your own template, in addition to those that gantry comes with; repeat"},
 			&cli.StringSliceFlag{Name: flagNotify, Usage: "send what needs a person to this `URL`: https://…, ntfy://HOST/TOPIC, smtp://USER:PASSWORD@HOST/?from=…&to=…, or file:PATH with such a URL; repeat", EnvVars: []string{"GANTRY_NOTIFY"}},
 			&cli.BoolFlag{Name: "notify-test", Usage: "send a test notice to every URL of --notify, and end"},
 			&cli.BoolFlag{Name: "public", Usage: "show the market, and nothing else, to everyone: no token, no account, no key"},
+			&cli.BoolFlag{Name: "follow-market", Usage: "follow all accounts of the market and answer searches from memory: about a GiB for 100,000 machines, and a read for each transaction of the market"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
 			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},
-			&cli.StringFlag{Name: "backup", Usage: "keep encrypted snapshots of the volumes of all orders below `s3://BUCKET/FOLDER`, so that a lease that moves continues with its files. Machines get the bucket's credentials, as those of gantry deploy --backup do"},
+			&cli.StringFlag{Name: "backup", Usage: "keep encrypted snapshots of the volumes of all orders below `s3://BUCKET/FOLDER`, so that a lease that moves continues with its files, and keep volumes there (default for these: GANTRY_BUCKET, then the context). Machines get the bucket's credentials, as those of gantry deploy --backup do"},
 			&cli.StringFlag{Name: "backup-endpoint", Usage: "`URL` of the S3 server, if it is not Amazon's", EnvVars: []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}},
-			&cli.DurationFlag{Name: "backup-every", Value: 15 * time.Minute, Usage: "a snapshot every `TIME`, for which the job is frozen, and one at the job's end"},
+			&cli.DurationFlag{Name: "backup-every", Value: 15 * time.Minute, Usage: "a snapshot soon after the start and every `TIME`, for which the job is frozen, and one at the job's end"},
+			&cli.StringFlag{Name: "metrics", Usage: "show figures for Prometheus on this loopback `ADDRESS`, such as 127.0.0.1:9466", EnvVars: []string{"GANTRY_SERVE_METRICS"}},
+			&cli.StringFlag{Name: "web-config", Usage: "`FILE` with TLS and passwords for --metrics, in the format of Prometheus's exporters (web.config.file); an address that is not loopback needs one with both", EnvVars: []string{"GANTRY_SERVE_WEB_CONFIG"}},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
 		)...),
 		Action: action(s, (*session).serve),
@@ -67,6 +71,7 @@ type serveJSON struct {
 	Session   string `json:"session"`
 	Token     string `json:"token,omitempty"`
 	TokenFile string `json:"tokenFile,omitempty"`
+	Metrics   string `json:"metrics,omitempty"`
 	// Page signs one browser in, once and for a short time.
 	Page string `json:"page,omitempty"`
 	// AtRisk is what somebody with a copy of the folder can spend: what is left of the caps of Keys session keys, and their SOL.
@@ -84,11 +89,12 @@ func (s *session) serve() (err error) {
 		if err != nil {
 			return err
 		}
-		return s.Done(map[string]string{"to": to}, func(w io.Writer) { fmt.Fprintln(w, "a test notice was sent to "+to) })
+		return s.Done(map[string]string{"to": to}, func(w *terminal.Page) { fmt.Fprintln(w, "a test notice was sent to "+to) })
 	}
 	if _, err := s.Market(); err != nil {
 		return err
 	}
+	s.Service.FollowMarket = s.CLI.Bool("follow-market")
 	if s.CLI.Bool("public") {
 		return s.servePublic()
 	}
@@ -104,17 +110,28 @@ func (s *session) serve() (err error) {
 	if account.Backups, err = server.NewBackups(s.CLI.String("backup"), s.CLI.String("backup-endpoint"), s.CLI.Duration("backup-every")); err != nil {
 		return err
 	}
+	account.Bucket = s.Bucket.Or(s.CLI.String("backup"), s.CLI.String("backup-endpoint"))
 	srv, err := server.Open(s.Context, account)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
 	o := &srv.HTTP
-	o.Hosts, o.Latencies = s.CLI.StringSlice("host"), &buy.Latencies{Service: s.Service, Dial: s.Dial}
+	o.Hosts, o.Latencies = s.CLI.StringSlice("host"), s.Machines()
+	if o.Catalogue, err = catalogue.Builtin(); err != nil {
+		return err
+	}
 	if o.Templates, err = template.WithFiles(s.CLI.StringSlice(flagTemplate)); err != nil {
 		return service.Usage("--template: "+err.Error(), "how a template is written: docs/operate/templates.md")
 	}
+	if o.Origins, err = serve.ParseOrigins(s.CLI.StringSlice("allow-origin")); err != nil {
+		return service.Usage("--allow-origin: "+err.Error(), "name each site as a browser does, such as https://app.example")
+	}
 	if err := srv.Notify(s.CLI.StringSlice(flagNotify)); err != nil {
+		return err
+	}
+	shown, err := srv.Show(s.figures())
+	if err != nil {
 		return err
 	}
 	if err := s.funding(account.Folder(), o); err != nil {
@@ -130,7 +147,7 @@ func (s *session) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.announce(srv.Begin(), o, s.listening().URL(l)); err != nil {
+	if err := s.announce(srv.Begin(), o, s.listening().URL(l), shown); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return srv.Run(s.Context, l)
@@ -150,13 +167,13 @@ func (s *session) account(customer solana.PublicKey) (*server.Account, error) {
 		return nil, err
 	}
 	return server.New(s.Context, server.Options{
-		Client: s.Client, Service: s.Service, Key: key, Customer: customer, Root: root, Fees: s.Fees, Log: s.Log, OnEvent: s.Event, Waiting: s.WaitingFor,
+		Client: s.Client, Service: s.Service, Key: key, Customer: customer, Root: root, Fees: s.Fees, Bucket: s.Bucket, Log: s.Log, OnEvent: s.Event, Waiting: s.WaitingFor,
 	})
 }
 
 // announce prints where the server answers, with what opens it, and what it puts at risk.
-func (s *session) announce(server *serve.Server, o *serve.Options, url string) error {
-	out := serveJSON{URL: url, Customer: o.Customer.String(), Session: o.Session.String()}
+func (s *session) announce(server *serve.Server, o *serve.Options, url, metrics string) error {
+	out := serveJSON{URL: url, Metrics: metrics, Customer: o.Customer.String(), Session: o.Session.String()}
 	states, err := server.BudgetStates(s.Context)
 	if err != nil {
 		return err
@@ -178,6 +195,10 @@ func (s *session) announce(server *serve.Server, o *serve.Options, url string) e
 // listening is where the flags say that the server answers.
 func (s *session) listening() *server.Listening {
 	return &server.Listening{Addr: s.CLI.String("listen"), Names: s.CLI.StringSlice("host"), Cert: s.CLI.String(flagTLSCert), Key: s.CLI.String(flagTLSKey)}
+}
+
+func (s *session) figures() server.Figures {
+	return server.Figures{Addr: s.CLI.String("metrics"), WebConfig: s.CLI.String("web-config")}
 }
 
 // listen opens that port; plain and next are those of [server.Listening].
@@ -205,7 +226,7 @@ func (s *session) token(store *serve.Store, out *serveJSON) error {
 	return nil
 }
 
-func (j serveJSON) print(w io.Writer) {
+func (j serveJSON) print(w *terminal.Page) {
 	fmt.Fprintf(w, "serving   %s for customer %s with session key %s\n", j.URL, j.Customer, j.Session)
 	fmt.Fprintf(w, "at risk   %s USDC, and %s SOL for fees: what a copy of the server's folder with its %d session keys can spend\n", j.AtRisk, j.SOL, j.Keys)
 	switch {

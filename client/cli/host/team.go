@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/client/terminal"
 )
 
 const (
@@ -97,12 +97,13 @@ func (s *session) teamDone(t *team.Store, err error) error {
 	if err != nil {
 		return err
 	}
-	return s.Done(all, func(w io.Writer) {
+	return s.Done(all, func(w *terminal.Page) {
 		rows := [][]string{}
 		for _, m := range all.Members {
 			rows = append(rows, []string{m.Name, string(m.Role), m.Budget, m.Wallet})
 		}
-		command.Table(w, "MEMBER|ROLE|BUDGET|WALLET", rows)
+		w.Table("MEMBER|ROLE|BUDGET|WALLET", rows)
+		fmt.Fprintln(w)
 		rows = [][]string{}
 		for _, x := range all.Tokens {
 			state := "until " + service.When(x.Expires.Unix())
@@ -114,12 +115,13 @@ func (s *session) teamDone(t *team.Store, err error) error {
 			}
 			rows = append(rows, []string{x.Name, x.Member, string(x.Role), x.Budget, state})
 		}
-		command.Table(w, "TOKEN|MEMBER|ROLE|BUDGET|STATE (UTC)", rows)
+		w.Table("TOKEN|MEMBER|ROLE|BUDGET~1|STATE (UTC)", rows)
+		fmt.Fprintln(w)
 		rows = [][]string{}
 		for _, b := range all.Budgets {
 			rows = append(rows, []string{b.Name, b.Key})
 		}
-		command.Table(w, "BUDGET|SESSION KEY", rows)
+		w.Table("BUDGET|SESSION KEY", rows)
 	})
 }
 
@@ -167,7 +169,7 @@ func (s *session) teamTokenAdd() error {
 		team.MemberToken
 		Text string `json:"token"`
 	}{x, text}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprintf(w, "token   %s   (it is not shown again)\n%s of %s may do what a %s may, until %s UTC\n", text, x.Name, x.Member, x.Role, service.When(x.Expires.Unix()))
 	})
 }
@@ -189,7 +191,7 @@ func (s *session) teamBudgetAdd() error {
 	if err != nil {
 		return teamRefused(err)
 	}
-	return s.Done(b, func(w io.Writer) {
+	return s.Done(b, func(w *terminal.Page) {
 		fmt.Fprintf(w, "budget  %s has the session key %s\nits cap is what the customer's wallet says: gantry session add %s --cap USDC --expires TIME --fund SOL\n", b.Name, b.Key, b.Key)
 	})
 }
@@ -210,7 +212,7 @@ func (s *session) teamLog() error {
 		if err != nil {
 			return service.Refused(err.Error(), "somebody has changed team.log: compare it with a backup")
 		}
-		return s.Done(logJSON{Checked: c}, func(w io.Writer) {
+		return s.Done(logJSON{Checked: c}, func(w *terminal.Page) {
 			fmt.Fprintf(w, "%d lines, none changed or missing; the last has the hash %s\n", c.Lines, c.Head)
 		})
 	}
@@ -222,7 +224,7 @@ func (s *session) teamLog() error {
 	if err != nil {
 		return service.Refused(err.Error(), "somebody has changed team.log: see gantry team log --check")
 	}
-	return s.Done(logJSON{c, lines}, func(w io.Writer) {
+	return s.Done(logJSON{c, lines}, func(w *terminal.Page) {
 		rows := make([][]string, len(lines))
 		for i, l := range lines {
 			what := l.Action
@@ -234,6 +236,6 @@ func (s *session) teamLog() error {
 			}
 			rows[i] = []string{fmt.Sprint(l.N), service.When(l.At.Unix()), l.Member, l.Token, what}
 		}
-		command.Table(w, "LINE|TIME (UTC)|MEMBER|TOKEN|WHAT", rows)
+		w.Table(">LINE|TIME (UTC)|MEMBER|TOKEN~1|WHAT", rows)
 	})
 }

@@ -2,11 +2,11 @@ package keep
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -52,7 +52,7 @@ func (s *session) keeperVoteDispute() error {
 		d = after
 	}
 	j := dispute.Describe(&d, v.Keepers(), now)
-	return s.Done(dispute.Changed{Dispute: j, Open: open, Tx: tx}, func(w io.Writer) {
+	return s.Done(dispute.Changed{Dispute: j, Open: open, Tx: tx}, func(w *terminal.Page) {
 		if !open {
 			fmt.Fprintf(w, "voted, and the dispute is closed already: gantry audit %s   tx %s\n", j.Lease, tx.Signature)
 			return

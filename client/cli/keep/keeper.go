@@ -2,13 +2,13 @@ package keep
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -52,7 +52,7 @@ func (s *session) keepers() error {
 	for _, k := range v.Keepers() {
 		out = append(out, service.DescribeKeeper(&mk, &k))
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no keepers")
 			return
@@ -61,7 +61,7 @@ func (s *session) keepers() error {
 		for i, k := range out {
 			rows[i] = []string{fmt.Sprint(k.Index), k.Wallet, k.Status, k.Bond, k.Weight, fmt.Sprint(k.Votes), fmt.Sprint(k.Misses), k.Addr}
 		}
-		command.Table(w, "#|WALLET|STATUS|BOND|WEIGHT|VOTES|MISSES|ADDRESS", rows)
+		w.Table(">#|WALLET|STATUS|>BOND|>WEIGHT~1|>VOTES~2|>MISSES~3|ADDRESS~4", rows)
 	})
 }
 
@@ -79,16 +79,16 @@ func (s *session) keeperShow() error {
 		return err
 	}
 	j := service.DescribeKeeper(&mk, &k)
-	return s.Done(j, func(w io.Writer) {
-		command.Pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"signer", j.Signer}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
+	return s.Done(j, func(w *terminal.Page) {
+		w.Pairs([2]string{"wallet", j.Wallet}, [2]string{"signer", j.Signer}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
 			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},
 			[2]string{"idle", operate.Idleness(&mk, &k)},
 			[2]string{"address", j.Addr}, [2]string{"registered", service.When(j.Registered) + " UTC"}, [2]string{"active since", service.When(j.Active)}, [2]string{"exit at", service.When(j.ExitAt)})
 		if j.SignerUntil != 0 {
-			command.Pairs(w, [2]string{"former", fmt.Sprintf("%s, for which the bond answers until %s UTC", j.FormerSigner, service.When(j.SignerUntil))})
+			w.Pairs([2]string{"former", fmt.Sprintf("%s, for which the bond answers until %s UTC", j.FormerSigner, service.When(j.SignerUntil))})
 		}
 		if j.PaidOutAt != 0 {
-			command.Pairs(w, [2]string{"slashed", fmt.Sprintf("%s GNT of the bond went to finders, the last at %s UTC", j.PaidOut, service.When(j.PaidOutAt))})
+			w.Pairs([2]string{"slashed", fmt.Sprintf("%s GNT of the bond went to finders, the last at %s UTC", j.PaidOut, service.When(j.PaidOutAt))})
 		}
 	})
 }
@@ -108,7 +108,7 @@ func (s *session) keeperAct(build func(d *operate.Desk) (operate.Action, error))
 	if err != nil {
 		return err
 	}
-	return s.Done(keeperTx{a.Of.String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "keeper %s %s   tx %s\n", a.Of, a.Did, tx.Signature) })
+	return s.Done(keeperTx{a.Of.String(), tx}, func(w *terminal.Page) { fmt.Fprintf(w, "keeper %s %s   tx %s\n", a.Of, a.Did, tx.Signature) })
 }
 
 func (s *session) keeperRegister() error {

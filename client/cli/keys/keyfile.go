@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -161,7 +162,7 @@ func (s *session) keySaved(key solana.PrivateKey, path string, err error, advice
 		return err
 	}
 	out := keypairFile{key.PublicKey().String(), path}
-	return s.Done(out, func(w io.Writer) { fmt.Fprintf(w, "%s is in %s; %s\n", out.Address, out.File, advice) })
+	return s.Done(out, func(w *terminal.Page) { fmt.Fprintf(w, "%s is in %s; %s\n", out.Address, out.File, advice) })
 }
 
 func (s *session) keyAddress() error {
@@ -174,7 +175,7 @@ func (s *session) keyAddress() error {
 		return err
 	}
 	out := keypairFile{key.PublicKey().String(), args[0]}
-	return s.Done(out, func(w io.Writer) { fmt.Fprintln(w, out.Address) })
+	return s.Done(out, func(w *terminal.Page) { fmt.Fprintln(w, out.Address) })
 }
 
 func loadKey(path string) (solana.PrivateKey, error) {

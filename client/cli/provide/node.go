@@ -3,7 +3,6 @@ package provide
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -21,7 +21,7 @@ func nodeCommands(s command.Streams) []*cli.Command {
 	return []*cli.Command{{
 		Name: "node", Usage: "machines (gantry-agent registers them)",
 		Subcommands: []*cli.Command{
-			{Name: "list", Usage: "your nodes", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}, &cli.BoolFlag{Name: "wide", Usage: "all columns"}}, Action: action(s, (*session).nodes)},
+			{Name: "list", Usage: "your nodes", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}}, Action: action(s, (*session).nodes)},
 			{Name: "show", Usage: "everything about a node", ArgsUsage: "NODE", Action: action(s, (*session).nodeShow)},
 			{
 				Name: "update", Usage: "set the ask and the status", ArgsUsage: "NODE",
@@ -59,12 +59,12 @@ func (s *session) nodes() error {
 		m, _ := v.Model(all[i].Spec.Model)
 		out[i] = service.DescribeNode(&all[i], &m, now)
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no nodes; register one with gantry-agent register")
 			return
 		}
-		command.NodeTable(w, out, s.CLI.Bool("wide"))
+		terminal.WriteNodes(w, out, false)
 	})
 }
 
@@ -110,8 +110,8 @@ func (s *session) nodeShow() error {
 			guarantee += fmt.Sprintf(", %s %% so far", j.Kept)
 		}
 	}
-	return s.Done(j, func(w io.Writer) {
-		command.Pairs(w, [2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
+	return s.Done(j, func(w *terminal.Page) {
+		w.Pairs([2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
 			[2]string{"runs", runsText(market.Isolation(n.Spec.Isolation))},
 			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
 			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
@@ -173,7 +173,7 @@ func (s *session) nodeAct(name string, build func(d *operate.Desk, n *market.Nod
 	if err != nil {
 		return err
 	}
-	return s.Done(nodeTx{a.Of.String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "node %s %s   tx %s\n", a.Of, a.Did, tx.Signature) })
+	return s.Done(nodeTx{a.Of.String(), tx}, func(w *terminal.Page) { fmt.Fprintf(w, "node %s %s   tx %s\n", a.Of, a.Did, tx.Signature) })
 }
 
 func (s *session) nodeUpdate() error {

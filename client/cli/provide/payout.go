@@ -2,7 +2,6 @@ package provide
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/rewards"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -52,7 +52,7 @@ func (s *session) payouts() error {
 			out = append(out, rewards.DescribePayout(&p))
 		}
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no payouts wait")
 			return
@@ -61,7 +61,7 @@ func (s *session) payouts() error {
 		for i, p := range out {
 			rows[i] = []string{p.Beneficiary, p.Amount, service.When(p.PayableAt), p.Source}
 		}
-		command.Table(w, "WALLET|GNT|PAYABLE (UTC)|OUT OF", rows)
+		w.Table("WALLET|>GNT|PAYABLE (UTC)~1|@OUT OF", rows)
 	})
 }
 
@@ -84,7 +84,7 @@ func (s *session) payoutsClaim() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s GNT paid out to %s   tx %s\n", out.Total, out.Wallet, out.Txs[len(out.Txs)-1].Signature)
 	})
 }

@@ -2,13 +2,13 @@ package provide
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -45,7 +45,7 @@ func (s *session) providerAct(build func(d *operate.Desk) (operate.Action, error
 		return err
 	}
 	j := providerJSON{service.DescribeProvider(a.Of, &p, exists), exists, &tx}
-	return s.Done(j, func(w io.Writer) {
+	return s.Done(j, func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s   stake %s, locked %s, unstaking %s GNT   tx %s\n", a.Did, j.Stake, j.Locked, j.Unstaking, tx.Signature)
 	})
 }
@@ -123,16 +123,24 @@ func (s *session) providerShow() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(j, func(w io.Writer) {
-		command.Pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"earnings go to", j.Payout},
+	return s.Done(j, func(w *terminal.Page) {
+		w.Pairs([2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"earnings go to", j.Payout},
 			[2]string{"stake", j.Stake + " GNT"}, [2]string{"locked stake", j.Locked + " GNT"},
 			[2]string{"unstaking", j.Unstaking + " GNT, free at " + service.When(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
 			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)},
 			[2]string{"earned", fmt.Sprintf("%s USDC settled and %s claimed, at most %s more, from leases that are not closed yet", j.Earned.Settled, j.Earned.Claimed, j.Earned.Unclaimed)})
+		if len(j.Machines) == 0 {
+			return
+		}
+		fmt.Fprintln(w)
+		rows := make([][]string, len(j.Machines))
+		for i, m := range j.Machines {
+			rows[i] = []string{m.Address, fmt.Sprintf("%d×%s", m.GPUs, m.Model), m.Status, fmt.Sprint(m.Tier), m.Price, fmt.Sprint(len(m.Leases))}
+		}
+		w.Table("@NODE|GPUS|STATUS|>TIER|>$/GPU-H|>OPEN LEASES", rows)
 		for _, m := range j.Machines {
-			fmt.Fprintf(w, "node %s   %d×%s   %s   tier %d   %s USDC per GPU-hour   %s\n", m.Address, m.GPUs, m.Model, m.Status, m.Tier, m.Price, service.Plural(len(m.Leases), "open lease"))
 			for _, d := range m.ToDo {
-				fmt.Fprintf(w, "  to do  %s: %s\n", d.What, d.Do)
+				w.Hang("to do   ", fmt.Sprintf("node %s: %s: %s", m.Address, d.What, d.Do))
 			}
 		}
 	})

@@ -3,7 +3,6 @@ package provide
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/rewards"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -66,19 +66,20 @@ func (s *session) rewardsShow() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
-		command.Pairs(w, [2]string{"not split yet", out.Pending + " USDC"}, [2]string{"for awards, not claimed", out.ForAwards + " USDC"},
+	return s.Done(out, func(w *terminal.Page) {
+		w.Pairs([2]string{"not split yet", out.Pending + " USDC"}, [2]string{"for awards, not claimed", out.ForAwards + " USDC"},
 			[2]string{"for votes, not claimed", out.ForVotes + " USDC"}, [2]string{"last rewarded period", fmt.Sprint(out.LastPeriod)},
 			[2]string{"buy-back", out.BuyBack.Text()}, [2]string{"burned by buy-backs", out.BuyBack.Burned + " GNT"})
 		if len(out.Keepers) == 0 {
 			fmt.Fprintln(w, "no keepers")
 			return
 		}
+		fmt.Fprintln(w)
 		rows := make([][]string, len(out.Keepers))
 		for i, k := range out.Keepers {
 			rows[i] = []string{k.Wallet, k.Awards, k.Votes, fmt.Sprint(len(k.Periods)), k.Total}
 		}
-		command.Table(w, "KEEPER|AWARDS USDC|VOTES USDC|REPORTS|CLAIMABLE USDC", rows)
+		w.Table("KEEPER|>AWARDS USDC~2|>VOTES USDC~1|>REPORTS~3|>CLAIMABLE USDC", rows)
 	})
 }
 
@@ -106,7 +107,7 @@ func (s *session) rewardsClaim() error {
 	if err != nil {
 		return err
 	}
-	err = s.Done(out, func(w io.Writer) {
+	err = s.Done(out, func(w *terminal.Page) {
 		if !out.Known() {
 			fmt.Fprintf(w, "paid to keeper %s: how much is NOT KNOWN   tx %s\n", out.Keeper, out.Last())
 			return
@@ -132,7 +133,7 @@ func (s *session) rewardsBuyBack() error {
 		return err
 	}
 	out := rewards.BoughtBack(s.Context, s.Client, a.Of, tx)
-	err = s.Done(out, func(w io.Writer) {
+	err = s.Done(out, func(w *terminal.Page) {
 		if !out.Known() {
 			fmt.Fprintf(w, "bought back: how much was burned and received is NOT KNOWN   tx %s\n", tx.Signature)
 			return
@@ -156,7 +157,7 @@ func (s *session) rewardsEmission() error {
 		return err
 	}
 	out := rewards.Emitted(s.Context, s.Client, wallet, tx)
-	err = s.Done(out, func(w io.Writer) {
+	err = s.Done(out, func(w *terminal.Page) {
 		if !out.Known() {
 			fmt.Fprintf(w, "staked for provider %s: how much is NOT KNOWN   tx %s\n", wallet, tx.Signature)
 			return

@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -51,6 +51,12 @@ func clusterCommand(s command.Streams) *cli.Command {
 			{
 				Name: "exec", Usage: "run a command on each machine of a cluster", ArgsUsage: "ORDER -- COMMAND…",
 				Flags: command.AsSession(identityFlag(), userFlag()), Action: action(s, (*session).clusterExec),
+			},
+			{
+				Name: "scale", Usage: "add machines to a cluster, which get the job of the others", ArgsUsage: "ORDER",
+				Description: "The new machines are ordered for the time that is left, at most at the price of the cluster's order, and join its private network behind the\n" +
+					"others. To have fewer machines, end the leases of single ones with: gantry stop LEASE",
+				Flags: command.AsSession(&cli.UintFlag{Name: "nodes", Required: true, Usage: "add machines until `N` run"}), Action: action(s, (*session).clusterScale),
 			},
 			{Name: "down", Usage: "end all leases of a cluster; what is not used comes back", ArgsUsage: "ORDER", Flags: command.AsSession(), Action: action(s, (*session).clusterDown)},
 		},
@@ -116,13 +122,13 @@ func (s *session) clusterStatus() error {
 
 // clusterDone shows a cluster.
 func (s *session) clusterDone(c *buy.Cluster) error {
-	return s.Done(c, func(w io.Writer) {
+	return s.Done(c, func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s  order %s  %s\n", c.State, c.Order, c.Failed)
 		rows := make([][]string, len(c.Members))
 		for i, m := range c.Members {
 			rows[i] = []string{m.Host, m.Address, m.Status, m.Lease, m.Node}
 		}
-		command.Table(w, "HOST|ADDRESS|STATUS|LEASE|NODE", rows)
+		w.Table("HOST|ADDRESS|STATUS|@LEASE|@NODE", rows)
 		if c.Type != "" {
 			fmt.Fprintf(w, "\ntype  %s\n", c.Type)
 		}
@@ -173,6 +179,25 @@ func (s *session) clusterExec() error {
 		ways, names = append(ways, way), append(names, m.Host)
 	}
 	return container.RunInAll(s.Context, ways, names, container.Quote(argv), container.Streams{Out: s.Output, Err: s.Err})
+}
+
+func (s *session) clusterScale() error {
+	args, err := s.Args("ORDER")
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.Open(); err != nil {
+		return err
+	}
+	b, err := s.buyer()
+	if err != nil {
+		return err
+	}
+	c, err := b.ScaleCluster(s.Context, args[0], int(min(s.CLI.Uint("nodes"), math.MaxUint8)), nil)
+	if err != nil {
+		return err
+	}
+	return s.clusterDone(&c.Cluster)
 }
 
 // clusterDown ends a cluster. Leases that are awarded start, or come to nothing, within the start deadline: it waits for them.

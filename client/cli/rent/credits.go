@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -94,7 +94,7 @@ func (s *session) creditsAct(build func(d *operate.Desk) (operate.Action, error)
 	if err != nil {
 		return err
 	}
-	return s.Done(creditsOf(a.Of, c, &tx), func(w io.Writer) {
+	return s.Done(creditsOf(a.Of, c, &tx), func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s   balance %s, reserved %s, free %s   tx %s\n", a.Did, market.USDC(c.Balance), market.USDC(c.Credits.Reserved), c.Free(), tx.Signature)
 	})
 }
@@ -117,8 +117,8 @@ func (s *session) creditsShow() error {
 	}
 	out := creditsOf(d.Key, c, nil)
 	out.Wallet = market.USDC(have).String()
-	return s.Done(out, func(w io.Writer) {
-		command.Pairs(w, [2]string{"customer", out.Customer}, [2]string{"balance", out.Balance + " USDC"},
+	return s.Done(out, func(w *terminal.Page) {
+		w.Pairs([2]string{"customer", out.Customer}, [2]string{"balance", out.Balance + " USDC"},
 			[2]string{"reserved", out.Reserved + " USDC" + service.ReservedBy(c)},
 			[2]string{"free", out.Free + " USDC"}, [2]string{"in wallet", out.Wallet + " USDC"})
 	})

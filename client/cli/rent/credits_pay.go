@@ -3,7 +3,6 @@ package rent
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/server"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/solanapay"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -146,7 +146,7 @@ func (s *session) showLink(out payJSON) error {
 			return err
 		}
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprint(w, code.Terminal())
 		fmt.Fprintf(w, "link      %s\n", out.Link)
 		fmt.Fprintf(w, "for       %s USDC of the wallet %s\n", out.Amount, out.Customer)

@@ -8,6 +8,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -42,7 +43,7 @@ func (s *session) bought(out *buy.Outcome, err error) error {
 	if out == nil {
 		return err
 	}
-	printed := s.Done(out, func(w io.Writer) {
+	printed := s.Done(out, func(w *terminal.Page) {
 		for _, j := range out.Leases {
 			leaseSummary(w, &j)
 		}
@@ -77,7 +78,7 @@ func (s *session) buyer() (*buy.Buyer, error) {
 	}
 	o := buy.Options{
 		Client: s.Client, Service: s.Service, Wallet: signer, Customer: customer, Root: root, Fees: s.Fees, Network: s.Network,
-		DryRun: s.DryRun, Log: s.Log, OnEvent: s.event, Confirm: s.confirmOffer, Waiting: s.WaitingFor, Output: s.jobOutput,
+		DryRun: s.DryRun, Log: s.Log, OnEvent: s.event, Confirm: s.confirmOffer, Waiting: s.WaitingFor, Output: s.jobOutput, Serves: container.Serves,
 	}
 	if !s.InBrowser() { // a wallet in a browser signs transactions alone
 		if o.Key, err = s.KeyFile(); err != nil {

@@ -60,14 +60,16 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
+			&cli.BoolFlag{Name: "unrecorded", Usage: "ask machines to keep no public record of how the --image started"},
 			&cli.StringFlag{Name: flagEntrypoint, Usage: "`PROGRAM` of the container in place of the image's entry point and command; its arguments come after --"},
 			&cli.StringFlag{Name: flagUser, Aliases: []string{"u"}, Usage: "`NAME[:GROUP]` or numbers: user of the container's program (default: the image's)"},
 			&cli.StringFlag{Name: "registry-credentials", Usage: "`WHAT` the machine gets for an image that is not public: token (made with docker's credentials; it can read the repository for minutes), or password if the registry has no tokens"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "`WHAT` the container of --image reaches: internet, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, besides the key that gantry has made; repeat"},
-			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs"},
+			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs, or longer with --keep"},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the --volume in your bucket under its name: the next lease with it begins with what this one has left, and needs no size. The bucket is GANTRY_BUCKET, that of the context, or --backup. See: gantry volume"},
 			&cli.StringSliceFlag{Name: flagPort, Aliases: []string{"p"}, Usage: "`PORT[:NAME]` of the container: the gateway of --via gives it a public https address that begins with NAME. Without a gateway, this command forwards it to this machine while it stays, at a port of PORT:LOCAL; repeat"},
-			&cli.StringFlag{Name: flagVia, Usage: "`GATEWAY` that makes each --port public when the lease runs: its key, its address with its identity, none, or auto: the cheapest and nearest that keepers know (default: auto, none where a --port names a port of this machine)", EnvVars: []string{envGateway}},
+			&cli.StringFlag{Name: flagVia, Usage: "`GATEWAY` that makes each --port public when the lease runs: its key, its address with its identity, none, or auto: the cheapest and nearest that keepers know (default: GANTRY_GATEWAY, then the context, then auto; none where a --port names a port of this machine)"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.GenericFlag{Name: "memory", Value: new(service.Size), Usage: "`SIZE` of memory that the job gets, such as 64g; only machines whose share has it (default: the share that comes with its GPUs)"},
 			&cli.UintFlag{Name: "cpus", Usage: "`N` processor threads that the job gets; as --memory"},
@@ -109,7 +111,7 @@ func backupFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagBackup, Usage: "keep encrypted snapshots of the --volume in `s3://BUCKET/FOLDER`, at the job's end. The machine gets the credentials of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of ~/.aws/credentials. Use credentials that open only this folder"},
 		backupEndpointFlag(),
-		&cli.DurationFlag{Name: flagBackupEvery, Usage: "also a snapshot every `TIME`, for which the job is frozen, at least 1m"},
+		&cli.DurationFlag{Name: flagBackupEvery, Usage: "also a snapshot ten seconds after the start and every `TIME`, for which the job is frozen, at least 1m"},
 		&cli.StringFlag{Name: flagRestore, Usage: "begin with the snapshot `HASH` of the --backup: a volume, or a container that gantry suspend has kept, which continues with its memory and processes"},
 	}
 }

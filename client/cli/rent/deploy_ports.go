@@ -2,7 +2,6 @@ package rent
 
 import (
 	"context"
-	"os"
 	"sync"
 
 	"github.com/gantry-market/gantry/client/buy"
@@ -10,15 +9,12 @@ import (
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
-	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (
 	// flagPort names ports of the container that a gateway makes public, or that deploy forwards while it stays.
 	flagPort = "port"
-	// envGateway is the gateway of those who name none with --via.
-	envGateway = contexts.VariableGateway
 )
 
 // forwards are the ports that deploy forwards to this machine.
@@ -45,7 +41,7 @@ func (s *session) wanted() (all []expose.Wanted, err error) {
 // via is the gateway that makes ports public; empty for none. Outputs that are compared are made without visitors.
 func (s *session) via(ports []expose.Wanted) string {
 	named := s.CLI.String(flagVia)
-	if s.Gateway != "" && (!s.CLI.IsSet(flagVia) || named == os.Getenv(envGateway)) {
+	if !s.CLI.IsSet(flagVia) {
 		named = s.Gateway
 	}
 	if named == "" && (s.CLI.IsSet(flagVia) || s.CLI.IsSet("redundancy") || s.CLI.IsSet("rerun")) {
@@ -70,7 +66,7 @@ func (s *session) fillPorts(r *buy.Request) error {
 		}
 	}
 	if len(r.Public) == 0 {
-		if via := s.CLI.String(flagVia); via != "" && via != os.Getenv(envGateway) {
+		if s.CLI.String(flagVia) != "" {
 			return service.Usage("--via gives public addresses to ports, and no port is named", "name one, such as --port 8888")
 		}
 		return nil

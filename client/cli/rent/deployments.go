@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -34,7 +34,8 @@ func deploymentsCommand(s command.Streams) *cli.Command {
 			{
 				Name: "create", Usage: "create a deployment; the same command again creates nothing", ArgsUsage: "NAME",
 				Flags: atServer(
-					&cli.StringFlag{Name: flagTemplate, Required: true, Usage: "`NAME` of a template of a model server"},
+					&cli.StringFlag{Name: flagTemplate, Usage: "`NAME` of a template of a model server"},
+					&cli.StringFlag{Name: flagModel, Usage: "an open model in place of --template: `NAME[:QUANTISATION]` of gantry models"},
 					&cli.StringSliceFlag{Name: flagSet, Usage: "`PARAMETER=VALUE` of the template; repeat"},
 					&cli.IntFlag{Name: "min", Usage: "replicas at least; 0 ends the last one when no one asks"},
 					&cli.IntFlag{Name: "max", Value: 1, Usage: "replicas at most"},
@@ -69,7 +70,7 @@ func (s *session) createDeployment() error {
 		return service.Usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs")
 	}
 	r := serve.DeploymentRequest{
-		Template: s.CLI.String(flagTemplate), Set: set, GPU: s.CLI.String("gpu"), Count: uint8(count), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"),
+		Template: s.CLI.String(flagTemplate), Model: s.CLI.String(flagModel), Set: set, GPU: s.CLI.String("gpu"), Count: uint8(count), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"),
 		Image: s.CLI.String("image"), Network: s.CLI.String("network"), AllowSimulated: s.CLI.Bool("allow-simulated"), MinReplicas: s.CLI.Int("min"), MaxReplicas: s.CLI.Int("max"),
 	}
 	var d serve.Deployment
@@ -87,14 +88,16 @@ func (s *session) listDeployments() error {
 	if err := s.askServer(http.MethodGet, "/v1/deployments", nil, &all); err != nil {
 		return err
 	}
-	return s.Done(all.Deployments, func(w io.Writer) {
+	return s.Done(all.Deployments, func(w *terminal.Page) {
 		rows := make([][]string, len(all.Deployments))
 		for i, d := range all.Deployments {
 			rows[i] = deploymentRow(&d)
 		}
-		command.Table(w, "NAME|SERVING|WANTED|MIN-MAX|ACTIVE|WAITING|STATE", rows)
+		w.Table(deploymentHeads, rows)
 	})
 }
+
+const deploymentHeads = "NAME|>SERVING|>WANTED|MIN-MAX~1|>ACTIVE~2|>WAITING~3|STATE"
 
 func deploymentRow(d *inference.DeploymentStatus) []string {
 	state := printable.Text(d.Reason)
@@ -124,8 +127,8 @@ func (s *session) oneDeployment(method string) error {
 }
 
 func (s *session) printDeployment(d *serve.Deployment) error {
-	return s.Done(d, func(w io.Writer) {
-		command.Table(w, "NAME|SERVING|WANTED|MIN-MAX|ACTIVE|WAITING|STATE", [][]string{deploymentRow(&d.DeploymentStatus)})
+	return s.Done(d, func(w *terminal.Page) {
+		w.Table(deploymentHeads, [][]string{deploymentRow(&d.DeploymentStatus)})
 		if len(d.Replicas) == 0 {
 			return
 		}
@@ -134,7 +137,7 @@ func (s *session) printDeployment(d *serve.Deployment) error {
 			rows[i] = []string{fmt.Sprint(r.ID), r.Phase, r.Lease, fmt.Sprint(r.Active), printable.Text(r.Reason)}
 		}
 		fmt.Fprintln(w)
-		command.Table(w, "REPLICA|PHASE|LEASE|ACTIVE|REASON", rows)
+		w.Table(">REPLICA|PHASE|@LEASE|>ACTIVE~1|REASON", rows)
 	})
 }
 

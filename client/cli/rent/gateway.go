@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -119,7 +118,7 @@ func (s *session) gatewayList() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(found, func(w io.Writer) {
+	return s.Done(found, func(w *terminal.Page) {
 		if len(found) == 0 {
 			fmt.Fprintln(w, &expose.NoGatewayError{})
 			return
@@ -128,7 +127,7 @@ func (s *session) gatewayList() error {
 		for _, f := range found {
 			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, terminal.Mebibytes(f.Free), fmt.Sprint(f.SSH), fmt.Sprintf("%.0f ms", f.Millis)})
 		}
-		command.Table(w, "GATEWAY|DOMAIN|$/GIB|FREE|SSH|ROUND TRIP", rows)
+		w.Table("GATEWAY|DOMAIN|>$/GIB|>FREE~1|SSH~2|>ROUND TRIP~3", rows)
 	})
 }
 
@@ -159,25 +158,25 @@ func (s *session) gatewayOpen() error {
 			return err
 		}
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		printURLs(w, out.URLs)
 		if out.Stays {
 			fmt.Fprintln(w, "if the machine fails and the lease moves to another, the addresses lead there")
 		}
 		for _, b := range out.SSH {
-			b.Print(w)
+			b.Print(w.Raw())
 		}
 		printTerms(w, out.Terms)
 	})
 }
 
-func printURLs(w io.Writer, urls map[uint16]string) {
+func printURLs(w *terminal.Page, urls map[uint16]string) {
 	for _, port := range slices.Sorted(maps.Keys(urls)) {
 		printURL(w, port, urls[port])
 	}
 }
 
-func printURL(w io.Writer, port uint16, url string) { fmt.Fprintf(w, "port %-6d %s\n", port, url) }
+func printURL(w *terminal.Page, port uint16, url string) { fmt.Fprintf(w, "port %-6d %s\n", port, url) }
 
 // grantedByFlags is what the flags grant.
 func (s *session) grantedByFlags() (r expose.Request, err error) {
@@ -246,7 +245,7 @@ func (s *session) gatewayClose() error {
 			s.Say(" ! gateway  %s was not told (%v); the machine still refuses it", g.Key(), err)
 		}
 	}
-	return s.Done(map[string]string{"lease": c.Lease().Address.String()}, func(w io.Writer) {
+	return s.Done(map[string]string{"lease": c.Lease().Address.String()}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "the machine of lease %s lets no gateway in any more\n", c.Lease().Address)
 	})
 }

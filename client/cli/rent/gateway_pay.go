@@ -3,7 +3,6 @@ package rent
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/purchase"
@@ -14,7 +13,7 @@ import (
 )
 
 // printTerms prints what a gateway asks; nothing where it asks nothing.
-func printTerms(w io.Writer, t *expose.Terms) {
+func printTerms(w *terminal.Page, t *expose.Terms) {
 	if t == nil {
 		return
 	}
@@ -41,7 +40,7 @@ func (s *session) gatewayShow() error {
 		Gateway string        `json:"gateway"`
 		Terms   *expose.Terms `json:"terms,omitempty"`
 	}{c.Lease().Address.String(), g.Key().String(), terms}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if out.Terms == nil {
 			fmt.Fprintf(w, "gateway %s asks nothing\n", g.Key())
 		}
@@ -78,7 +77,7 @@ func (s *session) gatewayPay() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprintf(w, "paid %s USDC to gateway %s for %s   tx %s\n", out.Amount, out.Gateway, terminal.Mebibytes(out.Bytes), out.Tx.Signature)
 		printTerms(w, out.Terms)
 	})

@@ -3,13 +3,13 @@ package rent
 import (
 	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -30,7 +30,7 @@ func (s *session) logs() error {
 	}
 	w := s.Output
 	var kept bytes.Buffer
-	if s.JSON {
+	if s.Format.Document() {
 		w = &kept
 	}
 	if s.CLI.Bool("follow") {
@@ -44,7 +44,7 @@ func (s *session) logs() error {
 	if err != nil {
 		return service.Unread(err)
 	}
-	if s.JSON {
+	if s.Format.Document() {
 		return s.Done(map[string]string{"lease": l.Address.String(), "output": kept.String()}, nil)
 	}
 	return nil
@@ -72,12 +72,12 @@ func (s *session) stop() error {
 	if err != nil {
 		return err
 	}
-	return s.stopped(stopped, func(io.Writer) {})
+	return s.stopped(stopped, func(*terminal.Page) {})
 }
 
 // stopped prints what came of a lease that was ended; more is printed first.
-func (s *session) stopped(x buy.Stopped, more func(io.Writer)) error {
-	return s.Done(x.Lease, func(w io.Writer) {
+func (s *session) stopped(x buy.Stopped, more func(*terminal.Page)) error {
+	return s.Done(x.Lease, func(w *terminal.Page) {
 		leaseSummary(w, &x.Lease)
 		more(w)
 		if x.ByMachine {
@@ -91,10 +91,10 @@ func (s *session) stopped(x buy.Stopped, more func(io.Writer)) error {
 	})
 }
 
-func (s *session) leaseDone(v *view.View, l market.Lease, tx service.Sent, more func(io.Writer)) error {
+func (s *session) leaseDone(v *view.View, l market.Lease, tx service.Sent, more func(*terminal.Page)) error {
 	j := service.DescribeLease(v, &l, s.Service.Clock.Latest(s.Context).Unix())
 	j.Tx = &tx
-	return s.Done(j, func(w io.Writer) {
+	return s.Done(j, func(w *terminal.Page) {
 		leaseSummary(w, &j)
 		more(w)
 	})
@@ -127,7 +127,7 @@ func (s *session) extend() error {
 	if l, err = query.Fetch[market.Lease](s.Context, s.Client, l.Address, s.Client.WaitLevel()); err != nil {
 		return err
 	}
-	return s.leaseDone(v, l, tx, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
+	return s.leaseDone(v, l, tx, func(w *terminal.Page) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
 }
 
 func (s *session) rate() error {
@@ -151,7 +151,7 @@ func (s *session) rate() error {
 		return err
 	}
 	l.Rating = stars
-	return s.leaseDone(v, l, tx, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
+	return s.leaseDone(v, l, tx, func(w *terminal.Page) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
 }
 
 func (s *session) closeLease() error {
@@ -181,7 +181,7 @@ func (s *session) closeLease() error {
 	if err != nil {
 		return err
 	}
-	return s.leaseDone(v, l, tx, func(w io.Writer) {
+	return s.leaseDone(v, l, tx, func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s   its history: gantry audit %s   tx %s\n", a.Did, l.Address, tx.Signature)
 	})
 }

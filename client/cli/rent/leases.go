@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/printable"
-	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -21,7 +19,7 @@ func customerCommands(s command.Streams) []*cli.Command {
 		deployCommand(s),
 		clusterCommand(s),
 		vpnCommand(s),
-		templatesCommand(s),
+		templatesCommand(s), modelsCommand(s),
 		resumeCommand(s),
 		{
 			Name: "leases", Aliases: []string{"ls", "ps"}, Usage: "your leases", Flags: command.AsSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),
@@ -38,6 +36,7 @@ func customerCommands(s command.Streams) []*cli.Command {
 		},
 		topCommand(s),
 		pruneCommand(s),
+		volumeCommand(s),
 		suspendCommand(s),
 		deploymentsCommand(s),
 		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: command.AsSession(), Action: action(s, (*session).stop)},
@@ -48,7 +47,7 @@ func customerCommands(s command.Streams) []*cli.Command {
 }
 
 // leaseSummary writes what a person wants to know of a lease after a command.
-func leaseSummary(w io.Writer, j *service.Lease) {
+func leaseSummary(w *terminal.Page, j *service.Lease) {
 	line := fmt.Sprintf("lease %s  %s", j.Address, j.Status)
 	if j.EndReason != "" {
 		line += " (" + j.EndReason + ")"
@@ -58,7 +57,7 @@ func leaseSummary(w io.Writer, j *service.Lease) {
 		fmt.Fprintf(w, "  awarded unjustly at %s: the rest costs less, and the provider may end it", j.AwardPrice)
 	}
 	if j.Status == market.LeaseRunning.String() {
-		fmt.Fprintf(w, "  funded until %s UTC", service.When(j.FundedUntil))
+		fmt.Fprintf(w, "  money ends %s UTC", service.When(j.FundedUntil))
 	}
 	if j.Output != "" {
 		fmt.Fprintf(w, "  output %s", j.Output)
@@ -91,15 +90,9 @@ func (s *session) leases() error {
 	}
 	out := service.DescribeLeases(v, all, now)
 	if len(out) == 0 {
-		return s.Done(out, func(w io.Writer) {
+		return s.Done(out, func(w *terminal.Page) {
 			fmt.Fprintln(w, "no leases; closed ones can be looked at with: gantry audit LEASE")
 		})
 	}
-	return s.Show(out, func(t screen.Terminal) error { return terminal.WriteLeases(t, out, now) }, func(w io.Writer) {
-		rows := make([][]string, len(out))
-		for i, j := range out {
-			rows[i] = []string{j.Address, j.Status, fmt.Sprintf("%d×%s", j.GPUs, j.Model), j.Price, service.Span(int64(j.Used)), j.Paid, j.Reserved, service.When(j.FundedUntil), j.EndReason}
-		}
-		command.Table(w, "LEASE|STATUS|GPUS|$/GPU-H|USED|PAID|RESERVED|FUNDED UNTIL (UTC)|ENDED", rows)
-	})
+	return s.Done(out, func(w *terminal.Page) { terminal.WriteLeases(w, out, now) })
 }

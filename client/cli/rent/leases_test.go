@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -24,7 +25,7 @@ func TestOutputOfALeaseInWords(t *testing.T) {
 		j := service.DescribeLease(v, &l, 0)
 		require.Equal(t, want, j.Output)
 		var b bytes.Buffer
-		leaseSummary(&b, &j)
+		leaseSummary(terminal.NewPage(&b), &j)
 		require.Equal(t, want != "", strings.Contains(b.String(), "output "+want))
 	}
 }

@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -64,7 +64,7 @@ func (s *session) orders() error {
 		}
 		out = buy.WithPurchases(v, out, known)
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no orders")
 			return
@@ -76,7 +76,7 @@ func (s *session) orders() error {
 				service.Span(int64(o.Seconds)), o.Reserved, service.When(o.Deadline), o.Name, o.Resume,
 			}
 		}
-		command.Table(w, "ORDER|STATUS|AWARDED|GPUS|MAX $/GPU-H|TIME|RESERVED|AWARD DEADLINE (UTC)|NAME|ITS COMMAND", rows)
+		w.Table("@ORDER|STATUS|AWARDED~3|GPUS|>MAX $/GPU-H~5|TIME~4|>RESERVED|AWARD UNTIL (UTC)~2|NAME|ITS COMMAND~1", rows)
 	})
 }
 
@@ -128,7 +128,7 @@ func (s *session) orderCancel() error {
 		}
 	}
 	j := describeOrder(v, &o)
-	return s.Done(orderTx{j, tx}, func(w io.Writer) {
+	return s.Done(orderTx{j, tx}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s; %s USDC are free again   tx %s\n", a.Did, j.Reserved, tx.Signature)
 	})
 }
@@ -154,7 +154,7 @@ func (s *session) orderReopen() error {
 		o = now
 	}
 	j := describeOrder(v, &o)
-	return s.Done(orderTx{j, tx}, func(w io.Writer) {
+	return s.Done(orderTx{j, tx}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "%s until %s UTC; %s USDC reserved   tx %s\n", a.Did, service.When(o.AwardDeadline), j.Reserved, tx.Signature)
 	})
 }

@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -53,7 +52,7 @@ func (s *session) prune() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(done, func(w io.Writer) {
+	return s.Done(done, func(w *terminal.Page) {
 		what := "removed"
 		if o.Dry {
 			what = "would be removed"

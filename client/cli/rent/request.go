@@ -7,8 +7,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -16,8 +16,8 @@ import (
 // request is what the flags of deploy ask for.
 func (s *session) request() (buy.Request, error) {
 	r := buy.Request{
-		GPU: s.CLI.String("gpu"), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"), Image: s.CLI.String("image"),
-		Command: s.CLI.Args().Slice(), Volume: s.CLI.String(flagVolume), MinMemory: s.CLI.Uint("min-vram"), RunToCompletion: s.CLI.Bool("run-to-completion"),
+		GPU: s.CLI.String("gpu"), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"), Image: s.CLI.String("image"), Unrecorded: s.CLI.Bool("unrecorded"),
+		Command: s.CLI.Args().Slice(), Volume: s.CLI.String(flagVolume), Keep: s.CLI.Bool("keep"), MinMemory: s.CLI.Uint("min-vram"), RunToCompletion: s.CLI.Bool("run-to-completion"),
 		AllowSimulated: s.CLI.Bool("allow-simulated"), Inspect: s.CLI.String(flagInspect), MinUptime: s.CLI.String("min-uptime"), MinReputation: s.CLI.String("min-reputation"),
 		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"),
 		Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
@@ -35,6 +35,7 @@ func (s *session) request() (buy.Request, error) {
 			return r, err
 		}
 	}
+	r.KeepIn(s.keptIn())
 	if err := r.Check(); err != nil {
 		return r, err
 	}
@@ -171,27 +172,15 @@ func (s *session) entrypoint(r *buy.Request) error {
 	return r.WithoutEntrypoint()
 }
 
-// fillIn puts what a template says in place of what the flags do not say.
+// fillIn puts what a template or a model says in place of what the flags do not say.
 func (s *session) fillIn(r *buy.Request) error {
-	name := s.CLI.String(flagTemplate)
-	pairs := s.CLI.StringSlice(flagSet)
-	if name == "" {
-		if len(pairs) > 0 {
-			return service.Usage("--set is for templates", "name one with --template; see: gantry templates")
-		}
-		return nil
-	}
-	t, err := findTemplate(name)
+	set, err := parseSet(s.CLI.StringSlice(flagSet))
 	if err != nil {
 		return err
 	}
-	set, err := parseSet(pairs)
-	if err != nil {
+	j, err := catalogue.Job(s.CLI.String(flagTemplate), s.CLI.String(flagModel), catalogue.Wanted{Set: set, GPU: r.GPU, Count: r.Count})
+	if err != nil || j == nil {
 		return err
 	}
-	var j template.Job
-	if j, err = t.Render(set); err != nil {
-		return service.Usage(err.Error(), "see: gantry templates show "+name)
-	}
-	return r.Fill(&j)
+	return r.Fill(j)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/arguments"
+	"github.com/gantry-market/gantry/internal/contexts"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -36,6 +37,7 @@ var notInJSON = map[string]string{
 	"BackupEndpoint": "as Backup",
 	"BackupEvery":    "as Backup",
 	"Restore":        "as Backup",
+	"Health":         "the template says it",
 }
 
 // flagsOf are command lines of deploy that set one field of a purchase each, and the field's value.
@@ -49,6 +51,7 @@ var flagsOf = map[string]struct {
 	"Entrypoint": {[]string{"--image=x", "--entrypoint=/bin/sh"}, "/bin/sh"}, "User": {[]string{"--image=x", "--user=1000:100"}, "1000:100"},
 	"Env": {[]string{"--env=A=b"}, map[string]string{"A": "b"}}, "Network": {[]string{"--image=x", "--network=none"}, "none"},
 	"Volume": {[]string{"--image=x", "--volume=data:1GiB"}, "data:1GiB"}, "MinMemory": {[]string{"--min-vram=40"}, uint(40)},
+	"Keep":            {[]string{"--image=x", "--volume=data", "--keep"}, true},
 	"RunToCompletion": {[]string{"--job"}, true}, "AllowSimulated": {[]string{"--allow-simulated"}, true}, "Inspect": {[]string{"--inspect=always"}, "always"},
 	"MinTFLOPS": {[]string{"--min-tflops=312"}, uint32(312)},
 	"MinTOPS":   {[]string{"--min-tops=1.5"}, "1.5"}, "MinBandwidth": {[]string{"--min-bandwidth=900"}, "900"},
@@ -68,8 +71,10 @@ var flagsOf = map[string]struct {
 	"Restore":        {[]string{"--backup=s3://b/f", "--restore=" + strings.Repeat("ab", 32)}, strings.Repeat("ab", 32)},
 	"UntilStopped":   {[]string{"--until-stopped"}, true},
 	"Budget":         {[]string{"--until-stopped", "--budget=5"}, "5"},
+	"Unrecorded":     {[]string{"--image=x", "--unrecorded"}, true},
 	"SSHKeys":        {[]string{"--image=x"}, nil}, // gantry's own at least
 	"Ports":          {[]string{"--template=vllm"}, nil},
+	"Health":         {[]string{"--template=vllm"}, nil},
 	"Gateway":        {[]string{"--image=x", "--port=80", "--via=" + aGateway}, aGateway},
 	"Public":         {[]string{"--image=x", "--port=80:web", "--port=8443:9000", "--via=" + aGateway}, []template.Port{{Name: "web", Port: 80}, {Name: "8443", Port: 8443}}},
 }
@@ -120,12 +125,18 @@ func requestOf(t *testing.T, args ...string) (r buy.Request) {
 	t.Helper()
 	app := newApp()
 	arguments.Command(app.Commands, "deploy").Action = func(c *cli.Context) (err error) {
-		r, err = (&session{Session: &command.Session{CLI: c, Context: t.Context()}}).request()
+		set, err := command.Settings(c)
+		if err != nil {
+			return err
+		}
+		r, err = (&session{Session: &command.Session{CLI: c, Context: t.Context(), Gateway: set.Gateway.Text()}}).request()
 		return err
 	}
 	line := strings.Join(args, " ")
 	argv := append([]string{"gantry", "--state-dir=" + t.TempDir(), "deploy"}, args...)
 	switch {
+	case strings.HasPrefix(line, "--model"):
+		argv = append(argv, "--minutes=1")
 	case strings.HasPrefix(line, "--template"):
 		argv = append(argv, "--set=model=x", "--minutes=1")
 	case !strings.HasPrefix(line, "--gpu") && !strings.HasPrefix(line, "--minutes"):
@@ -135,7 +146,7 @@ func requestOf(t *testing.T, args ...string) (r buy.Request) {
 	default:
 		argv = append(argv, "--gpu=A100")
 	}
-	if !strings.Contains(line, "--image") && !strings.Contains(line, "-- ") && !strings.Contains(line, "--restore") && !strings.Contains(line, "--template") {
+	if !strings.Contains(line, "--image") && !strings.Contains(line, "-- ") && !strings.Contains(line, "--restore") && !strings.Contains(line, "--template") && !strings.Contains(line, "--model") {
 		argv = append(argv, "--", "true")
 	}
 	require.NoError(t, app.RunContext(t.Context(), argv), "%q", argv)
@@ -249,8 +260,9 @@ func TestThePageOrdersATemplateWithItsFieldsAlone(t *testing.T) {
 // The clients of other languages pass on any field of an order, so that a new one needs no change in them.
 func TestClientsPassOnEveryFieldOfAnOrder(t *testing.T) {
 	for path, want := range map[string][]string{
-		"clients/typescript/src/index.ts": {"order?: Partial<OrderRequest>;", "...o.order,"},
-		"clients/python/gantry/front.py":  {"order: Mapping[str, Any] | None = None", "OrderRequest.from_dict({**request.to_dict(), **more})"},
+		"clients/typescript/src/index.ts":        {"order?: Partial<OrderRequest>;", "...o.order,"},
+		"clients/python/gantry/_async/client.py": {"order: Mapping[str, Any] | None = None"},
+		"clients/python/gantry/common.py":        {"OrderRequest.from_dict({**request.to_dict(), **more})"},
 	} {
 		source, err := os.ReadFile(filepath.Join("..", "..", "..", path))
 		require.NoError(t, err)
@@ -345,7 +357,7 @@ func TestPublicPortsAreCheckedBeforeAnOrder(t *testing.T) {
 
 // The environment's gateway makes named ports public, and asks for none.
 func TestTheEnvironmentNamesAGateway(t *testing.T) {
-	t.Setenv(envGateway, aGateway)
+	t.Setenv(contexts.VariableGateway, aGateway)
 	r := requestOf(t, "--image=x")
 	require.Empty(t, r.Gateway)
 	r = requestOf(t, "--image=x", "--port=8888:notebook")
@@ -354,6 +366,20 @@ func TestTheEnvironmentNamesAGateway(t *testing.T) {
 	r = requestOf(t, "--image=x", "--port=8888:notebook", "--via=")
 	require.Empty(t, r.Gateway)
 	require.Empty(t, r.Public)
+}
+
+// A flag counts more than a context, and a context is used without one.
+func TestAGatewayThatIsNamedIsNotTheContexts(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv(contexts.VariableGateway, aGateway)
+	f, err := contexts.Load()
+	require.NoError(t, err)
+	require.NoError(t, f.Set("dev", contexts.Context{Gateway: "MangzNLJjAFjGTBGYJxNvYjEbWvLDsTdLFoVgWAbqJj"}))
+	require.Equal(t, aGateway, requestOf(t, "--image=x", "--port=8888").Gateway)
+	t.Setenv(contexts.VariableGateway, "")
+	t.Setenv(contexts.VariableContext, "dev")
+	require.Equal(t, aGateway, requestOf(t, "--image=x", "--port=8888", "--via="+aGateway).Gateway)
+	require.Equal(t, f.Contexts["dev"].Gateway, requestOf(t, "--image=x", "--port=8888").Gateway)
 }
 
 // The ports of a file are public by the gateway that it names, or one that is found; flags count more.

@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
@@ -79,20 +79,19 @@ func (s *session) resumable() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "nothing to resume")
 			return
 		}
 		rows := make([][]string, len(out))
 		for i, r := range out {
-			next := "gantry resume " + r.Order
 			if r.Busy {
-				next = "attended by another command"
+				r.State += "; another command attends it"
 			}
-			rows[i] = []string{r.Order, r.Name, service.When(r.Created), r.State, next}
+			rows[i] = []string{r.Order, r.Name, service.When(r.Created), r.State}
 		}
-		command.Table(w, "ORDER|NAME|BEGUN (UTC)|STATE|CONTINUE WITH", rows)
+		w.Table("@ORDER|NAME|BEGUN (UTC)~1|STATE", rows)
 	})
 }
 

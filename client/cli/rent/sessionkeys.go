@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -94,7 +94,7 @@ func (s *session) sessionDone(build func(d *operate.Desk) (operate.Action, error
 		return err
 	}
 	out.Tx = &tx
-	return s.Done(out, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
+	return s.Done(out, func(w *terminal.Page) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
 }
 
 func (s *session) sessionList() error {
@@ -121,7 +121,7 @@ func (s *session) sessionList() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out.Keys) == 0 {
 			fmt.Fprintln(w, "no session keys; name one with: gantry session add KEY --cap USDC")
 			return
@@ -134,6 +134,6 @@ func (s *session) sessionList() error {
 			}
 			rows[i] = []string{k.Key, k.Cap, k.Spent, k.Left, state}
 		}
-		command.Table(w, "KEY|CAP|SPENT|LEFT|UNTIL (UTC)", rows)
+		w.Table("KEY|>CAP~1|>SPENT~2|>LEFT|UNTIL (UTC)", rows)
 	})
 }

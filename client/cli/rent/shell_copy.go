@@ -2,11 +2,12 @@ package rent
 
 import (
 	"fmt"
-	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 )
 
 // copy copies between this machine and a container.
@@ -44,14 +45,14 @@ func (s *session) copy() error {
 	case err != nil:
 		return service.Refused(fmt.Sprintf("not everything was copied: %v", err), "mend what it names and copy again: files that are there are written anew")
 	}
-	return s.Done(files.Copy, func(w io.Writer) {
+	return s.Done(files.Copy, func(w *terminal.Page) {
 		fmt.Fprintf(w, "copied %d files, %d bytes\n", files.Copy.Files, files.Copy.Bytes)
 	})
 }
 
-// cutLease splits LEASE:PATH. What begins with a slash or a dot is a file of this machine.
+// cutLease splits LEASE:PATH. What begins with a slash, a dot or a drive of Windows is a file of this machine.
 func cutLease(text string) (lease, file string, ok bool) {
-	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") {
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") || filepath.VolumeName(text) != "" {
 		return "", "", false
 	}
 	lease, file, ok = strings.Cut(text, ":")

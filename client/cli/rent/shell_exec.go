@@ -1,10 +1,7 @@
 package rent
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
@@ -40,7 +37,7 @@ func (s *session) run(c *container.Container, tty bool, line string) error {
 	}
 	// A node may send what a terminal obeys. Without a terminal asked for, it is made harmless on a screen.
 	io := container.Streams{In: s.Streams.In, Out: s.Output, Err: s.Err}
-	if s.JSON {
+	if s.Format.Document() {
 		io.Out = s.Streams.RawErr
 	}
 	if tty {
@@ -49,49 +46,15 @@ func (s *session) run(c *container.Container, tty bool, line string) error {
 	return container.Run(s.Context, client, line, io)
 }
 
-// giveTerminal gives a session a terminal of the size of this one, which passes every key on until restore is called.
+// giveTerminal gives a session this terminal.
 func (s *session) giveTerminal(ss *ssh.Session) (restore func(), err error) {
 	in, ok := s.Streams.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil, service.Usage("--tty needs a terminal, and standard input is none", "leave --tty out")
 	}
-	fd := int(in.Fd())
-	columns, rows, err := term.GetSize(fd)
-	if err != nil {
-		columns, rows = 80, 24
+	out, ok := s.Streams.RawOut.(*os.File)
+	if !ok {
+		out = in
 	}
-	name := os.Getenv("TERM")
-	if name == "" {
-		name = "xterm"
-	}
-	if err := ss.RequestPty(name, rows, columns, ssh.TerminalModes{}); err != nil {
-		return nil, service.Network("the container gives no terminal: "+err.Error(), "leave --tty out", err)
-	}
-	before, err := term.MakeRaw(fd)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(s.Context)
-	changed := make(chan os.Signal, 1)
-	signal.Notify(changed, syscall.SIGWINCH)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed:
-				if columns, rows, err := term.GetSize(fd); err == nil {
-					_ = ss.WindowChange(rows, columns)
-				}
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(changed)
-		cancel()
-		<-done
-		_ = term.Restore(fd, before)
-	}, nil
+	return container.GiveTerminal(s.Context, ss, in, out)
 }

@@ -3,10 +3,10 @@ package rent
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
@@ -14,11 +14,15 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
-// ssh runs OpenSSH's client, or the one built in where there is none.
+// windows: the command with which OpenSSH reaches a container is written for a shell of Unix.
+const windows = runtime.GOOS == "windows"
+
+// ssh runs OpenSSH's client, or the one built in where there is none, and on Windows.
 func (s *session) ssh() error {
 	text, command, err := s.leaseAnd("[-- COMMAND…]")
 	if err != nil {
@@ -29,7 +33,7 @@ func (s *session) ssh() error {
 		return err
 	}
 	path, err := exec.LookPath("ssh")
-	if err != nil {
+	if err != nil || windows {
 		return s.run(c, s.Streams.Terminal && len(command) == 0, strings.Join(command, " "))
 	}
 	options, err := s.sshOptions(c.Lease().Address)
@@ -161,6 +165,9 @@ func (s *session) appendPath(words []string, flag string) ([]string, error) {
 
 // sshConfig prints a block for one lease, or for each that runs.
 func (s *session) sshConfig() error {
+	if windows {
+		return service.Refused("OpenSSH of Windows cannot use this configuration", "use gantry ssh, gantry exec, gantry cp and gantry port, which need no other program")
+	}
 	var leases []market.Lease
 	switch args := s.CLI.Args().Slice(); len(args) {
 	case 0:
@@ -197,12 +204,12 @@ func (s *session) sshConfig() error {
 		}
 		blocks[i] = container.NewHostBlock(container.Alias(l.Address), l.Address.String(), options)
 	}
-	return s.Done(blocks, func(w io.Writer) {
+	return s.Done(blocks, func(w *terminal.Page) {
 		if len(blocks) == 0 {
 			fmt.Fprintln(w, "# no lease runs")
 		}
 		for _, b := range blocks {
-			b.Print(w)
+			b.Print(w.Raw())
 		}
 	})
 }

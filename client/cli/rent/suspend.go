@@ -2,16 +2,12 @@ package rent
 
 import (
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
-	"github.com/gantry-market/gantry/client/purchase"
-	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/snapshot"
+	"github.com/gantry-market/gantry/client/terminal"
 )
 
 func suspendCommand(s command.Streams) *cli.Command {
@@ -34,25 +30,8 @@ func (s *session) suspend() error {
 	if err != nil {
 		return err
 	}
-	return s.stopped(stopped, func(w io.Writer) {
-		fmt.Fprintf(w, "suspended; continue with: %s\n", s.goOnWith(stopped.Lease, hash))
+	all, _ := s.purchases() // without its purchase the command is not whole
+	return s.stopped(stopped, func(w *terminal.Page) {
+		fmt.Fprintf(w, "suspended; continue with: %s\n", buy.GoOnWith(all, &stopped.Lease, hash))
 	})
-}
-
-// goOnWith is the command that goes on with a suspended container.
-func (s *session) goOnWith(l service.Lease, hash snapshot.Hash) string {
-	words := []string{"gantry deploy --restore", hash.String()}
-	all, err := s.purchases()
-	at := slices.IndexFunc(all, func(p purchase.Purchase) bool { return p.Order.String() == l.Order && p.Backup != nil })
-	if err != nil || at < 0 {
-		words = append(words, "--backup s3://BUCKET/FOLDER (as the lease was deployed)")
-	} else {
-		b := all[at].Backup
-		words = append(words, "--backup", "s3://"+b.Bucket+"/"+b.Prefix, "--backup-endpoint", b.Endpoint)
-	}
-	model := l.Model
-	if model == "" {
-		model = "MODEL"
-	}
-	return strings.Join(append(words, "--gpu", model, "--hours 1"), " ")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -26,7 +25,7 @@ func topCommand(s command.Streams) *cli.Command {
 			"what the chain says. The most that can be owed now is what the seconds so far cost if none was down.\n" +
 			"On a terminal, q leaves, and ? shows the other keys. A pipe gets one line of name=value each time.",
 		Flags: command.AsSession(
-			&cli.BoolFlag{Name: "once", Usage: "print it once and end; --json prints it once too"},
+			&cli.BoolFlag{Name: "once", Usage: "print it once and end, as -o json and -o yaml do"},
 			&cli.DurationFlag{Name: "every", Value: container.WatchEvery, Usage: "look so often, at least every `SECOND`"},
 		),
 		Action: action(s, (*session).top),
@@ -77,24 +76,21 @@ var errSeen = errors.New("seen")
 // watch shows what a lease uses, as is best where it is shown.
 func (s *session) watch(lease string, watch func(context.Context, func(*service.Use, top.Seen) error) error) error {
 	at, drawn := s.Screen()
-	once := s.JSON || s.CLI.Bool("once")
+	once := s.Format.Document() || s.CLI.Bool("once")
 	if drawn && s.Terminal && !once {
 		next, err := top.Show(s.Context, at, s.In, lease, func(ctx context.Context, take func(top.Seen) error) error {
 			return watch(ctx, func(_ *service.Use, seen top.Seen) error { return take(seen) })
 		})
 		if next != "" {
-			fmt.Fprintln(s.Out, next)
+			fmt.Fprintln(s.Streams.Out, next)
 		}
 		return err
 	}
 	return watch(s.Context, func(use *service.Use, seen top.Seen) error {
-		switch {
-		case once && drawn:
-			return errors.Join(top.Write(at, seen), errSeen)
-		case once:
-			return errors.Join(s.Done(use, func(w io.Writer) { terminal.WriteUse(w, use) }), errSeen)
+		if once {
+			return errors.Join(s.Done(use, func(w *terminal.Page) { terminal.WriteUse(w, use, seen) }), errSeen)
 		}
-		_, err := fmt.Fprintln(s.Out, terminal.UseLine(use))
+		_, err := fmt.Fprintln(s.Streams.Out, terminal.UseLine(use))
 		return err
 	})
 }

@@ -2,7 +2,6 @@ package rent
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
 
 	"github.com/gagliardetto/solana-go"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/client/vpn"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -92,7 +92,7 @@ func (s *session) vpnConfig(o vpn.Options, text string) error {
 		}
 		return service.Refused(reason, "join by this program: gantry vpn "+text)
 	}
-	return s.Done(c, func(w io.Writer) { c.Print(w) })
+	return s.Done(c, func(w *terminal.Page) { c.Print(w.Raw()) })
 }
 
 // left says why the computer has left the network.

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"io"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -69,7 +69,7 @@ func (s *session) attest() error {
 	if err != nil {
 		return err
 	}
-	if err := s.Done(p, func(w io.Writer) { p.Summary.Write(w) }); err != nil {
+	if err := s.Done(p, func(w *terminal.Page) { p.Summary.Write(w) }); err != nil {
 		return err
 	}
 	return p.Failure()

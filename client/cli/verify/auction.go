@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/gagliardetto/solana-go"
@@ -13,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/auctions"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -55,32 +55,7 @@ func (s *session) auctionShow() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
-		fmt.Fprintf(w, "order %s   %s\n", out.Order, out.State)
-		fmt.Fprintf(w, " commitments until  %s UTC\n reveals until      %s UTC\n", service.When(out.CloseAt), service.When(out.RevealUntil))
-		if out.Deadline > 0 {
-			fmt.Fprintf(w, " award until        %s UTC, at most %s USDC per GPU-hour\n", service.When(out.Deadline), out.MaxPrice)
-		}
-		if out.Keeper == "" {
-			return
-		}
-		fmt.Fprintf(w, " awarded            %s UTC by keeper %s\n", service.When(out.AwardedAt), out.Keeper)
-		if out.Completable > 0 {
-			fmt.Fprintf(w, " the rest           until %s UTC by the same keeper, then by any\n", service.When(out.Completable))
-		}
-		if out.Stopped {
-			fmt.Fprintln(w, " stopped            by that keeper, which has no share of the fees; another one made the other awards")
-		}
-		for _, n := range out.Winners {
-			fmt.Fprintf(w, " winner             node %s\n", n)
-		}
-		if out.Bar == "" {
-			fmt.Fprintln(w, " price              the order's maximum, since no bid lost")
-		} else {
-			fmt.Fprintf(w, " price              by the best losing bid, of node %s, score %d\n", out.Bar, out.BarScore)
-		}
-		fmt.Fprintf(w, " root of all bids   %s\n check it with: gantry auction replay %s\n", out.BidsRoot, out.Order)
-	})
+	return s.Done(out, func(w *terminal.Page) { terminal.WriteAuction(w, &out) })
 }
 
 func (s *session) auctionReplay() error {
@@ -123,7 +98,7 @@ func (s *session) auctionReplay() error {
 	if s.CLI.Bool("prove") {
 		out.Proof, proof = s.proveOmitted(v, mk, a)
 	}
-	err = s.Done(out, func(w io.Writer) { printReplay(w, &out) })
+	err = s.Done(out, func(w *terminal.Page) { terminal.WriteReplay(w, &out) })
 	if err == nil && proof != nil {
 		return proof
 	}
@@ -134,36 +109,6 @@ func (s *session) auctionReplay() error {
 		err = &service.Failure{Code: service.CodeViolation, Reason: "the auction broke the rules", Advice: "the violations and who committed them are above", Told: true}
 	}
 	return err
-}
-
-func printReplay(w io.Writer, out *auctions.Replay) {
-	fmt.Fprintf(w, "auction of order %s\n", out.Order)
-	if out.Lives > 1 {
-		fmt.Fprintf(w, "this address had %d auctions; the last one is shown\n", out.Lives)
-	}
-	printSteps(w, out.Steps)
-	if len(out.Bids) > 0 {
-		rows := make([][]string, len(out.Bids))
-		for i, b := range out.Bids {
-			rows[i] = []string{b.Node, b.Price, fmt.Sprint(b.Score), b.Outcome, fmt.Sprint(b.Acks)}
-		}
-		command.Table(w, "NODE|BID $/GPU-H|SCORE|OUTCOME|ACKNOWLEDGED BY", rows)
-	}
-	for _, d := range out.Doubts {
-		fmt.Fprintf(w, "  ? %s\n", d)
-	}
-	for _, c := range out.Violations {
-		fmt.Fprintf(w, "  ✗ VIOLATION: %s %s\n", c.Who, c.What)
-	}
-	if out.Proof != nil {
-		fmt.Fprintf(w, "proven on chain: the keeper's bond is slashed   tx %s\n", out.Proof.Signature)
-	}
-	switch out.Outcome {
-	case string(audit.Right):
-		fmt.Fprintln(w, "no violation is proven.")
-	case string(audit.Unknown):
-		fmt.Fprintln(w, "NOT KNOWN whether there is a violation: some of it could not be read.")
-	}
 }
 
 // maxBidsFile bounds the files of bids, bytes.

@@ -1,16 +1,16 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -25,32 +25,6 @@ func auditCommands(s command.Streams) []*cli.Command {
 			{Name: "slash", Usage: "rebuild the slashes of a fault, a node or a keeper", ArgsUsage: "FAULT|NODE|KEEPER", Action: action(s, (*session).auditSlash)},
 		},
 	}}
-}
-
-func printSteps(w io.Writer, steps []service.Step) {
-	for i, st := range steps {
-		mark := "✓"
-		switch st.Outcome {
-		case string(audit.Wrong):
-			mark = "✗"
-		case string(audit.Unknown):
-			mark = "?"
-		}
-		at := "                    "
-		if t, err := time.Parse(time.RFC3339, st.Time); err == nil {
-			at = t.Format("2006-01-02 15:04:05")
-		}
-		fmt.Fprintf(w, "%2d  %-9s %s  %s %s\n", i+1, st.Name, at, mark, st.Text)
-		for _, p := range st.Problems {
-			fmt.Fprintf(w, "              problem: %s\n", p)
-		}
-		if st.Unknown != "" {
-			fmt.Fprintf(w, "              not known: %s\n", st.Unknown)
-		}
-		if st.Explorer != "" {
-			fmt.Fprintf(w, "              %s\n", st.Explorer)
-		}
-	}
 }
 
 func (s *session) auditLease() error {
@@ -71,12 +45,12 @@ func (s *session) auditLease() error {
 	if err != nil {
 		return err
 	}
-	err = s.Done(out, func(w io.Writer) {
-		fmt.Fprintf(w, "lease %s   order %s   node %s\n", out.Lease, out.Order, out.Node)
+	err = s.Done(out, func(w *terminal.Page) {
+		w.Pairs([2]string{"lease", out.Lease}, [2]string{"order", out.Order}, [2]string{"node", out.Node})
 		if out.Lives > 1 {
 			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", out.Lives)
 		}
-		printSteps(w, out.Steps)
+		terminal.WriteSteps(w, out.Steps)
 		if out.PaidSecs > 0 && out.Outcome != string(audit.Unknown) {
 			fmt.Fprintf(w, "%d s × %d × %s / 3600 = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
 				out.Provider, out.Fee, market.Percent(out.FeeBPS), out.Refunded)
@@ -89,7 +63,7 @@ func (s *session) auditLease() error {
 	return err
 }
 
-func verdict(w io.Writer, outcome, link string) {
+func verdict(w *terminal.Page, outcome, link string) {
 	text := "everything adds up"
 	switch outcome {
 	case string(audit.Wrong):
@@ -145,17 +119,14 @@ func (s *session) auditSlash() error {
 	for i := range out {
 		outcomes[i] = out[i].Outcome
 	}
-	err = s.Done(out, func(w io.Writer) {
+	err = s.Done(out, func(w *terminal.Page) {
 		for _, x := range out {
-			switch {
-			case x.Proof == "":
-				fmt.Fprintf(w, "fault %s   node %s   period %d   %s\n", x.Fault, x.Node, x.Period, x.State)
-			case x.Keeper != "":
-				fmt.Fprintf(w, "%s   keeper %s   %s\n", x.Proof, x.Keeper, x.State)
-			default:
-				fmt.Fprintf(w, "%s   node %s   period %d   %s\n", x.Proof, x.Node, x.Period, x.State)
+			who := [2]string{"keeper", x.Keeper}
+			if x.Keeper == "" {
+				who = [2]string{"node", fmt.Sprintf("%s, period %d", x.Node, x.Period)}
 			}
-			printSteps(w, x.Steps)
+			w.Pairs([2]string{cmp.Or(x.Proof, "fault"), x.Fault}, who, [2]string{"state", x.State})
+			terminal.WriteSteps(w, x.Steps)
 			verdict(w, x.Outcome, x.Explorer)
 		}
 	})

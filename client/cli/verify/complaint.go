@@ -5,12 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -72,7 +72,7 @@ func (s *session) disputeSend() error {
 	if reached == 0 {
 		return service.Refused("no keeper took the complaint", "try again while the dispute is open")
 	}
-	return s.Done(map[string]int{"keepers": reached}, func(w io.Writer) {
+	return s.Done(map[string]int{"keepers": reached}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "the complaint reached %d of %d keepers, who pass it on\n", reached, len(v.Keepers()))
 	})
 }
@@ -117,7 +117,7 @@ func (s *session) disputeAnswer() error {
 	if reached == 0 {
 		return service.Refused("no keeper took the answer", "try again while the dispute is open")
 	}
-	return s.Done(map[string]int{"keepers": reached}, func(w io.Writer) {
+	return s.Done(map[string]int{"keepers": reached}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "the answer reached %d of %d keepers, who pass it on; votes close at %s UTC\n", reached, len(v.Keepers()), service.When(d.ClosesAt))
 	})
 }
@@ -143,7 +143,7 @@ func (s *session) disputeRead() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprintf(w, "lease %s   %s\n\n--- the customer's complaint (its sha256 is on chain)\n", out.Lease, out.Kind)
 		fmt.Fprintln(w, cmp.Or(printable.Lines(out.Complaint), "no keeper gives it"))
 		if out.AnswerBy == "" {

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -112,7 +112,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(dispute.Changed{Dispute: j, Open: true, Tx: tx}, func(w io.Writer) {
+	return s.Done(dispute.Changed{Dispute: j, Open: true, Tx: tx}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, service.When(j.ClosesAt), service.Span(j.SecondsLeft), tx.Signature)
 		fmt.Fprintf(w, "%s, sha256 %s,\nreached %d of %d keepers, who pass it on. follow it with: gantry dispute show %s\n",
 			s.CLI.String("complaint"), j.ComplaintSHA256, reached, len(v.Keepers()), l.Address)
@@ -136,13 +136,13 @@ func (s *session) disputeShow() error {
 			return err
 		}
 		j := dispute.Describe(&d, v.Keepers(), now)
-		return s.Done(j, func(w io.Writer) { printDispute(w, &j) })
+		return s.Done(j, func(w *terminal.Page) { printDispute(w, &j) })
 	}
 	out := []dispute.Dispute{}
 	for _, d := range v.Disputes() {
 		out = append(out, dispute.Describe(&d, v.Keepers(), now))
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no open disputes; past ones are in their leases' histories: gantry audit LEASE")
 			return
@@ -151,12 +151,12 @@ func (s *session) disputeShow() error {
 		for i, j := range out {
 			rows[i] = []string{j.Lease, j.Kind, j.Deposit, j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, service.Span(j.SecondsLeft)}
 		}
-		command.Table(w, "LEASE|KIND|DEPOSIT|UPHELD GNT|REJECTED GNT|OF GNT|VERDICT|TIME LEFT", rows)
+		w.Table("@LEASE|KIND|>DEPOSIT~1|>UPHELD GNT|>REJECTED GNT|>OF GNT|VERDICT|TIME LEFT", rows)
 	})
 }
 
-func printDispute(w io.Writer, j *dispute.Dispute) {
-	command.Pairs(w, [2]string{"lease", j.Lease}, [2]string{"node", j.Node}, [2]string{"customer", j.Customer}, [2]string{"kind", j.Kind},
+func printDispute(w *terminal.Page, j *dispute.Dispute) {
+	w.Pairs([2]string{"lease", j.Lease}, [2]string{"node", j.Node}, [2]string{"customer", j.Customer}, [2]string{"kind", j.Kind},
 		[2]string{"complaint sha256", j.ComplaintSHA256}, [2]string{"deposit", j.Deposit + " USDC"},
 		[2]string{"upheld", fmt.Sprintf("%s of %s GNT  by %v", j.UpheldWeight, j.TotalWeight, j.UpheldBy)},
 		[2]string{"rejected", fmt.Sprintf("%s of %s GNT  by %v", j.RejectedWeight, j.TotalWeight, j.RejectedBy)},

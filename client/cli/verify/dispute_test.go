@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/dispute"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -40,7 +41,7 @@ func TestDescribeDispute(t *testing.T) {
 		require.Equal(t, []string{}, j.UpheldBy)
 		require.Equal(t, "5.00", j.Deposit)
 		var b bytes.Buffer
-		printDispute(&b, &j)
+		printDispute(terminal.NewPage(&b), &j)
 		require.Contains(t, b.String(), fmt.Sprintf("%s of 3 GNT", market.GNT(c.rejected)))
 	}
 }

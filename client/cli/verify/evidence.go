@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 )
 
 func evidenceCommands(s command.Streams) []*cli.Command {
@@ -69,19 +69,19 @@ func verifyEvidence(c *cli.Context, s command.Streams) error {
 	if err != nil {
 		return err
 	}
-	err = command.Print(s.Out, c.Bool(command.FlagJSON), out, func(w io.Writer) { printEvidence(w, &out, c.String("at") != "") })
+	err = s.Print(c, out, func(w *terminal.Page) { printEvidence(w, &out, c.String("at") != "") })
 	if err == nil && !out.OK {
 		err = &service.Failure{Code: service.CodeRefused, Reason: "evidence refused: " + out.Problem, Advice: "see the failed checks above", Told: true}
 	}
 	return err
 }
 
-func printEvidence(w io.Writer, out *attestation.Evidence, atGiven bool) {
+func printEvidence(w *terminal.Page, out *attestation.Evidence, atGiven bool) {
 	rows := make([][]string, len(out.Checks))
 	for i, c := range out.Checks {
 		rows[i] = []string{c.Evidence, c.Check, c.Result, c.Detail}
 	}
-	command.Table(w, "EVIDENCE|CHECK|RESULT|DETAIL", rows)
+	w.Table("EVIDENCE|CHECK|RESULT|DETAIL", rows)
 	at := out.At
 	if !atGiven {
 		at += " (when it was made; --at checks for another time)"
@@ -92,7 +92,7 @@ func printEvidence(w io.Writer, out *attestation.Evidence, atGiven bool) {
 		simulated = "   SIMULATED GPUs"
 	}
 	passed, failed, notCovered := out.Count()
-	command.Pairs(w,
+	w.Pairs(
 		[2]string{"tier", fmt.Sprintf("%d%s", out.Tier, simulated)}, [2]string{"verdict", out.Verdict},
 		[2]string{"checks", fmt.Sprintf("%d passed, %d FAILED, %d not covered", passed, failed, notCovered)},
 		[2]string{"checked for", at}, [2]string{"worth", "until " + out.Expires}, [2]string{"node", out.Account}, [2]string{"node key", out.Node},
@@ -124,8 +124,8 @@ func verifyMeasurement(c *cli.Context, s command.Streams) error {
 	if err != nil {
 		return err
 	}
-	err = command.Print(s.Out, c.Bool(command.FlagJSON), out, func(w io.Writer) {
-		command.Pairs(w, [2]string{"verdict", out.Verdict}, [2]string{"why", out.Why}, [2]string{"node", out.Node}, [2]string{"node key", out.Key},
+	err = s.Print(c, out, func(w *terminal.Page) {
+		w.Pairs([2]string{"verdict", out.Verdict}, [2]string{"why", out.Why}, [2]string{"node", out.Node}, [2]string{"node key", out.Key},
 			[2]string{"instant", fmt.Sprintf("period %d, slot %d, block %s", out.Period, out.Slot, out.Block)}, [2]string{"hash", out.Hash})
 	})
 	if err == nil && !out.Shown {
@@ -150,8 +150,8 @@ func evidencePolicy(c *cli.Context, s command.Streams) error {
 	if err != nil {
 		return err
 	}
-	return command.Print(s.Out, c.Bool(command.FlagJSON), out, func(w io.Writer) {
-		command.Pairs(w, [2]string{"policy", out.Name}, [2]string{"policy hash", out.Hash})
+	return s.Print(c, out, func(w *terminal.Page) {
+		w.Pairs([2]string{"policy", out.Name}, [2]string{"policy hash", out.Hash})
 		for _, m := range out.Missing {
 			fmt.Fprintf(w, "  %s\n", m)
 		}

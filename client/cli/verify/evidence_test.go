@@ -3,7 +3,6 @@ package verify
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,9 +12,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/internal/testkit/testbundle"
+
 	"github.com/gantry-market/gantry/attest/bundle"
-	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/cli/command"
@@ -24,16 +23,7 @@ import (
 
 // evidenceFile writes the bundle of an honest tier 1 machine.
 func evidenceFile(t *testing.T, change func(*bundle.Bundle)) (path string, b *bundle.Bundle) {
-	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{6}, ed25519.SeedSize))
-	b = &bundle.Bundle{
-		Challenge: attest.Challenge{ID: [32]byte{1}, Node: [32]byte{44}, NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_700_000_030},
-		Created:   1_700_000_000,
-	}
-	inv := inventory.Inventory{Version: inventory.Version, Cores: 4, RAMMiB: 1024, GPUs: []inventory.GPU{{Model: "NVIDIA A100", UUID: "GPU-00000000-0000-4000-8000-000000000001"}}}
-	e, err := inv.Evidence()
-	require.NoError(t, err)
-	b.Evidence = []attest.Evidence{e}
-	require.NoError(t, b.Sign(key))
+	b = testbundle.Honest(t)
 	if change != nil {
 		change(b)
 	}

@@ -2,13 +2,13 @@ package verify
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 )
@@ -51,16 +51,16 @@ func (s *session) faults() error {
 	for _, f := range v.Faults() {
 		out = append(out, service.DescribeFault(&f))
 	}
-	return s.Done(out, func(w io.Writer) {
+	return s.Done(out, func(w *terminal.Page) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no open faults; past ones: gantry audit slash NODE")
 			return
 		}
 		rows := make([][]string, len(out))
 		for i, f := range out {
-			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), f.Cause, fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, service.When(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
+			rows[i] = []string{f.Address, f.Node, fmt.Sprint(f.Period), f.Cause, fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, service.When(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
 		}
-		command.Table(w, "FAULT|NODE|PERIOD|CAUSE|FLAGS|STATE|SLASH GNT|UNCLAIMED GNT|APPLICABLE (UTC)|APPEAL WEIGHT", rows)
+		w.Table("@FAULT|@NODE|>PERIOD|CAUSE|>FLAGS~3|STATE|>SLASH GNT|>UNCLAIMED GNT~2|APPLICABLE (UTC)|APPEAL WEIGHT~1", rows)
 	})
 }
 
@@ -101,7 +101,7 @@ func (s *session) faultAct(find func() (market.Fault, error), build func(d *oper
 	if err != nil {
 		return err
 	}
-	return s.Done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
+	return s.Done(faultTx{service.DescribeFault(&f), tx}, func(w *terminal.Page) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
 }
 
 func (s *session) faultApply() error {
@@ -156,7 +156,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	return s.Done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
+	return s.Done(faultTx{service.DescribeFault(&f), tx}, func(w *terminal.Page) {
 		if !open {
 			fmt.Fprintf(w, "the fault is voided: nothing is slashed   tx %s\n", tx.Signature)
 			return

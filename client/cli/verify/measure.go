@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -59,14 +58,14 @@ func (s *session) verify() error {
 	if s.Context.Err() != nil {
 		return service.Interrupted("interrupted before anything was known of the machine", "the lease continues")
 	}
-	if err := s.Done(m.Describe(), func(w io.Writer) { printMeasured(w, m) }); err != nil {
+	if err := s.Done(m.Describe(), func(w *terminal.Page) { printMeasured(w, m) }); err != nil {
 		return err
 	}
 	return m.Judge()
 }
 
 // printMeasured writes the figures for people.
-func printMeasured(w io.Writer, m *buy.Measurement) {
+func printMeasured(w *terminal.Page, m *buy.Measurement) {
 	for i, f := range m.Result.GPUs {
 		fmt.Fprintf(w, "GPU %d   %s\n", m.Lease.GPUs[i].GPU, terminal.Figures(f))
 	}

@@ -2,11 +2,11 @@ package verify
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -45,11 +45,11 @@ func (s *session) reportShow() error {
 		}
 	}
 	out := service.DescribeReport(v, &r)
-	return s.Done(out, func(w io.Writer) {
-		command.Pairs(w, [2]string{"period", fmt.Sprint(out.Period)}, [2]string{"report", out.Address}, [2]string{"status", out.Status},
+	return s.Done(out, func(w *terminal.Page) {
+		w.Pairs([2]string{"period", fmt.Sprint(out.Period)}, [2]string{"report", out.Address}, [2]string{"status", out.Status},
 			[2]string{"final root", out.Root}, [2]string{"finalised", service.When(out.FinalisedAt) + " UTC"}, [2]string{"total weight", out.TotalWeight + " GNT"})
 		for _, c := range out.Candidates {
-			fmt.Fprintf(w, "  root %s…  weight %s GNT  by %v\n", c.Root[:16], c.Weight, c.Voters)
+			w.Hang("  root ", fmt.Sprintf("%s  weight %s GNT  by %v", c.Root, c.Weight, c.Voters))
 		}
 	})
 }

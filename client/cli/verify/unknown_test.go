@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -27,8 +28,9 @@ func TestTheThirdOutcomeIsShown(t *testing.T) {
 	}
 	require.Equal(t, service.CodeUnknown, service.Classify(chain.ErrUnreadable).Code)
 	var b bytes.Buffer
-	printSteps(&b, []service.Step{{Name: "unread", Text: "what it did is not known", Outcome: "unknown", Unknown: "the log was cut"}, {Name: "paid", Outcome: "wrong"}, {Name: "end", Outcome: "right"}})
-	verdict(&b, "unknown", "link")
+	page := terminal.NewPage(&b)
+	terminal.WriteSteps(page, []service.Step{{Name: "unread", Text: "what it did is not known", Outcome: "unknown", Unknown: "the log was cut"}, {Name: "paid", Outcome: "wrong"}, {Name: "end", Outcome: "right"}})
+	verdict(page, "unknown", "link")
 	out := b.String()
 	require.Contains(t, out, "? what it did is not known")
 	require.Contains(t, out, "not known: the log was cut")

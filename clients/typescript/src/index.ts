@@ -25,6 +25,12 @@ export class GantryError extends Error {
   }
 }
 
+/** A variable of the environment, in a runtime that has one. */
+function variable(name: string): string | undefined {
+  const runtime = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return runtime.process?.env?.[name];
+}
+
 function answer<T>(result: { data?: T; error?: unknown; response: Response }): T {
   if (result.data === undefined) {
     const p = result.error as Partial<Problem> | undefined;
@@ -66,7 +72,8 @@ export class Gantry {
   readonly #url: string;
   readonly #headers: Record<string, string>;
 
-  constructor(url = process.env['GANTRY_SERVER'], token = process.env['GANTRY_TOKEN']) {
+  /** In a browser, which has no environment, both are needed. */
+  constructor(url = variable('GANTRY_SERVER'), token = variable('GANTRY_TOKEN')) {
     if (!url || !token) throw new GantryError('there is no server to ask', 'set GANTRY_SERVER and GANTRY_TOKEN to what gantry serve has printed');
     this.#url = url.replace(/\/$/, '');
     this.#headers = { Authorization: `Bearer ${token}` };
@@ -155,7 +162,7 @@ export class Gantry {
         if (Date.now() > late) throw new GantryError('the machines do not run in time', 'call again with the same key');
       }
     } catch (e) {
-      throw new GantryError(`${e instanceof Error ? e.message : String(e)} (key ${key}: the same call with it goes on and never buys twice)`, '', e instanceof GantryError ? e.status : 0);
+      throw new GantryError(`${e instanceof Error ? e.message : String(e)} (key ${key}: the same call with it continues and never buys twice)`, '', e instanceof GantryError ? e.status : 0);
     }
   }
 
@@ -203,8 +210,24 @@ export class Cluster {
   /** The leases as they are now, also those that have moved to another machine. */
   async refresh(): Promise<Lease[]> {
     if (this.members.length > 0) this.members = (await this.gantry.cluster(this.order)).members;
-    this.leases = (await this.gantry.leases()).filter((l) => l.order === this.order);
+    const places = new Set(this.members.map((m) => m.lease));
+    this.leases = (await this.gantry.leases()).filter((l) => l.order === this.order || places.has(l.address));
     return this.leases;
+  }
+
+  /**
+   * Adds machines until `nodes` run, and resolves when they do. They have the job of the others, the places behind theirs, and the time that
+   * is left. Only a cluster with a private network can grow.
+   */
+  async scale(nodes: number): Promise<ClusterMember[]> {
+    if (this.members.length === 0) throw new GantryError('the cluster has no private network, and cannot grow', 'order containers on several machines: image and nodes of createCluster');
+    for (;;) {
+      const now = answer(await this.gantry.api.POST('/v1/clusters/{id}/scale', { params: { path: { id: this.order } }, body: { nodes } })).members ?? [];
+      if (now.filter((m) => m.status === 'running').length >= nodes) {
+        await this.refresh();
+        return this.members;
+      }
+    }
   }
 
   /** Ends every lease. It waits for those that have not started, and tries all of them before it throws. */

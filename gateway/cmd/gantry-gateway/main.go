@@ -17,7 +17,7 @@ func main() { command.Main(app(), market.Explain) }
 
 func app() *cli.App {
 	return &cli.App{
-		Name: "gantry-gateway", Version: version.Build + ", messages " + p2p.MessagesVersion().String(),
+		Name: "gantry-gateway", Version: version.Long + ", messages " + p2p.MessagesVersion().String(),
 		Usage:  "gives leases of the Gantry market a public URL and an SSH jump host",
 		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
 		Commands: []*cli.Command{runCommand()},

@@ -7,8 +7,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/crypto/acme"
 
+	"github.com/gantry-market/gantry/gateway/certs"
 	"github.com/gantry-market/gantry/gateway/daemon"
 	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/service"
@@ -42,9 +42,12 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "domain", Required: true, Usage: "`DOMAIN` below which leases have names; *.DOMAIN must lead to this machine", EnvVars: []string{"GANTRY_GATEWAY_DOMAIN"}},
 		&cli.StringFlag{Name: "cert", Usage: "PEM `FILE` with a certificate for *.DOMAIN, read again when it changes", EnvVars: []string{"GANTRY_GATEWAY_CERT"}},
 		&cli.StringFlag{Name: "cert-key", Usage: "PEM `FILE` with its key", EnvVars: []string{"GANTRY_GATEWAY_CERT_KEY"}},
-		&cli.StringFlag{Name: "acme", Usage: "`URL` of an ACME server's directory, or letsencrypt: it issues a certificate for each name instead of --cert; giving it agrees to the issuer's terms", EnvVars: []string{"GANTRY_GATEWAY_ACME"}},
+		&cli.StringFlag{Name: "acme", Usage: "`URL` of an ACME server's directory, letsencrypt or letsencrypt-staging: it issues a certificate for each name instead of --cert; giving it agrees to the issuer's terms", EnvVars: []string{"GANTRY_GATEWAY_ACME"}},
 		&cli.StringFlag{Name: "acme-email", Usage: "`ADDRESS` that the issuer may write to"},
 		&cli.StringFlag{Name: "acme-ca", Usage: "PEM `FILE` with the CA of the ACME server's own certificate (default: the system's)"},
+		&cli.StringFlag{Name: "acme-dns", Usage: "`ADDRESS` of the zone's primary DNS server, which takes updates (RFC 2136): one certificate for *.DOMAIN by DNS-01 instead of one for each name", EnvVars: []string{"GANTRY_GATEWAY_ACME_DNS"}},
+		&cli.StringFlag{Name: "acme-dns-key", Usage: "`FILE` with the key that signs updates, as tsig-keygen writes it", EnvVars: []string{"GANTRY_GATEWAY_ACME_DNS_KEY"}},
+		&cli.StringSliceFlag{Name: "acme-dns-resolver", Usage: "`ADDRESS` of a DNS server that knows the zone; repeat for more (default: the system's, and then the zone's own servers)"},
 		&cli.IntFlag{Name: "acme-per-week", Value: 45, Usage: "new names in seven days for which a certificate is asked"},
 		&cli.IntFlag{Name: "acme-per-customer", Value: 10, Usage: "of them for one customer"},
 		&cli.StringFlag{Name: "tls", Value: ":443", Usage: "`ADDRESS` to listen on for TLS"},
@@ -127,9 +130,13 @@ func config(c *cli.Context) (out daemon.Config, err error) {
 	out.Domain, out.Certificate, out.CertificateKey = c.String("domain"), c.String("cert"), c.String("cert-key")
 	out.ACME = daemon.ACME{
 		Directory: c.String("acme"), CA: c.String("acme-ca"), Email: c.String("acme-email"), PerWeek: c.Int("acme-per-week"), PerCustomer: c.Int("acme-per-customer"),
+		DNS: c.String("acme-dns"), DNSKey: c.String("acme-dns-key"), DNSResolvers: c.StringSlice("acme-dns-resolver"),
 	}
-	if out.ACME.Directory == "letsencrypt" {
-		out.ACME.Directory = acme.LetsEncryptURL
+	switch out.ACME.Directory {
+	case "letsencrypt":
+		out.ACME.Directory = certs.LetsEncrypt
+	case "letsencrypt-staging":
+		out.ACME.Directory = certs.LetsEncryptStaging
 	}
 	out.TLS, out.SSH, out.Figures = c.String("tls"), off(c.String("ssh")), off(c.String("metrics"))
 	out.WebConfig = c.String("web-config")

@@ -21,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/realm"
 )
 
 // Timeout bounds what a test waits for from a node that has just started.
@@ -131,6 +132,16 @@ func start(t testing.TB, kind engine.Kind, programs ...engine.Program) (engine.E
 func Market(t testing.TB, authority solana.PublicKey) engine.Program {
 	t.Helper()
 	return engine.Program{ID: bindings.ProgramID, Path: filepath.Join(repository.Root(t), "program", "artifacts", "gantry_market.so"), Authority: authority}
+}
+
+// Governance is SPL Governance as scripts/governance.sh has built it; the test is skipped where nobody has.
+func Governance(t testing.TB) engine.Program {
+	t.Helper()
+	path := filepath.Join(repository.Root(t), "build", "bin", "spl_governance.so")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("SKIPPED: SPL Governance is not built (scripts/governance.sh): %v", err)
+	}
+	return engine.Program{ID: realm.Mainnet, Path: path}
 }
 
 func endpoint(at engine.Endpoint) chain.Endpoint { return chain.Endpoint{RPC: at.RPC, WS: at.WS} }

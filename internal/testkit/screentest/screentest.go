@@ -147,11 +147,16 @@ type Pty struct {
 // OpenPty opens one of a size.
 func OpenPty(t *testing.T, columns, rows uint16) *Pty {
 	t.Helper()
+	return openPty(t, columns, rows, map[string]string{"TERM": "xterm", "LANG": "C.UTF-8"})
+}
+
+func openPty(t *testing.T, columns, rows uint16, env map[string]string) *Pty {
+	t.Helper()
 	master, tty, err := pty.Open()
 	require.NoError(t, err)
 	require.NoError(t, pty.Setsize(tty, &pty.Winsize{Rows: rows, Cols: columns}))
 	p := &Pty{master: master, TTY: tty}
-	p.Terminal = screen.Of(tty, func(name string) string { return map[string]string{"TERM": "xterm", "LANG": "C.UTF-8"}[name] })
+	p.Terminal = screen.Of(tty, func(name string) string { return env[name] })
 	require.True(t, p.Live)
 	require.Equal(t, int(columns), p.Width)
 	p.reads.Go(func() { _, _ = io.Copy(p, master) })
@@ -182,7 +187,9 @@ func (p *Pty) Type(t *testing.T, keys string) {
 // Close ends the terminal. It returns all that the program has written.
 func (p *Pty) Close(t *testing.T) string {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond) // what is written last has to arrive
+	if !strings.Contains(p.Read(), last) {
+		time.Sleep(50 * time.Millisecond) // what is written last has to arrive
+	}
 	require.NoError(t, p.TTY.Close())
 	p.reads.Wait()
 	require.NoError(t, p.master.Close())

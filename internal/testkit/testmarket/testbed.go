@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,20 +34,22 @@ type Testbed struct {
 	Endpoint engine.Endpoint
 	View     *view.View
 	Units    map[string]uint64 // compute units by the kind of the transaction, the largest seen
+	Logs     map[string]int    // bytes of its log, the same
 
 	Authority   solana.PrivateKey // upgrades the program, owns the market, mints tokens
 	PaymentMint solana.PublicKey
 	StakeMint   solana.PublicKey
 
 	store *txm.Store
-	mu    sync.Mutex // Units and n: a test's machine sends beside the test
+	mu    sync.Mutex // Units, Logs and n: a test's machine sends beside the test
 	n     int
 }
 
 // Options change what New makes.
 type Options struct {
-	NoProgram bool          // leave the program out
-	Limit     time.Duration // how long the test may take; default 2 minutes
+	NoProgram bool             // leave the program out
+	Limit     time.Duration    // how long the test may take; default 2 minutes
+	Programs  []engine.Program // of other people, deployed besides
 }
 
 // EngineVariable chooses the engine: surfnet (default) or agave.
@@ -55,14 +58,14 @@ const EngineVariable = "GANTRY_TEST_ENGINE"
 // New starts a node, or skips the test when it is not installed. The node ends with the test.
 func New(t testing.TB, o Options) *Testbed {
 	t.Helper()
-	bed := &Testbed{T: t, Units: map[string]uint64{}, Authority: Key(t)}
+	bed := &Testbed{T: t, Units: map[string]uint64{}, Logs: map[string]int{}, Authority: Key(t)}
 	if o.Limit <= 0 {
 		o.Limit = 2 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), o.Limit)
 	t.Cleanup(cancel)
 	bed.Ctx = ctx
-	var programs []engine.Program
+	programs := o.Programs
 	if !o.NoProgram {
 		programs = append(programs, localnode.Market(t, bed.Authority.PublicKey()))
 	}
@@ -148,7 +151,7 @@ func (bed *Testbed) Try(kind string, signers []solana.PrivateKey, ixs ...solana.
 	select {
 	case l := <-landed:
 		bed.mu.Lock()
-		bed.Units[kind] = max(bed.Units[kind], l.Units)
+		bed.Units[kind], bed.Logs[kind] = max(bed.Units[kind], l.Units), max(bed.Logs[kind], len(strings.Join(l.Logs, "")))
 		bed.mu.Unlock()
 	case <-time.After(5 * time.Second):
 		bed.T.Errorf("%s: no figures of the transaction", kind)

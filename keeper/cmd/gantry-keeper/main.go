@@ -17,7 +17,7 @@ func main() { command.Main(app(), market.Explain) }
 
 func app() *cli.App {
 	return &cli.App{
-		Name: "gantry-keeper", Version: version.Build + ", messages " + p2p.MessagesVersion().String(),
+		Name: "gantry-keeper", Version: version.Long + ", messages " + p2p.MessagesVersion().String(),
 		Usage:  "awards orders, checks nodes, agrees on reports and keeps the Gantry market moving",
 		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
 		Commands: []*cli.Command{

@@ -16,6 +16,10 @@ import (
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
+// floodEvery is how often a stranger opens three more streams. Strangers hold places for seconds, so more would only take the processor,
+// which they share with the agent here.
+const floodEvery = 50 * time.Millisecond
+
 // flood has a stranger with a free key open streams to the agent until ctx ends: some say nothing, some begin a request
 // and leave it unfinished.
 func flood(ctx context.Context, t *testing.T, to p2p.Peer) {
@@ -28,8 +32,8 @@ func flood(ctx context.Context, t *testing.T, to p2p.Peer) {
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	room := make(chan struct{}, 24)
-	for ctx.Err() == nil {
+	room := make(chan struct{}, 300) // more than a peer may hold
+	for ; ctx.Err() == nil; time.Sleep(floodEvery) {
 		cctx, cancel := context.WithTimeout(ctx, time.Second)
 		err := n.Connect(cctx, to)
 		cancel()

@@ -68,6 +68,7 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.LeaseMeasureOpen] = messages.LeaseMeasureOpenRequest{Version: v, Lease: a.Lease, Nonce: key32(), Challenge: key32()}
 	bodies[messages.LeaseAttest] = messages.AttestRequest{Version: v, Lease: a.Lease, Nonce: key32(), SlotHash: key32(), Expiry: time.Now().Unix() + 30}
 	bodies[messages.Line] = a.lineRequest()
+	bodies[messages.Starts] = messages.StartsRequest{Version: v, Image: key32()}
 	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
 	bodies[messages.GroupVisit] = messages.GroupVisitRequest{Version: v, Lease: a.Lease, Key: key32(), Begin: true}
 	bodies[messages.GroupHello] = messages.GroupHelloRequest{Version: v, From: key32(), To: a.Lease, Key: key32(), Port: 1}

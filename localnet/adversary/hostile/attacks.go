@@ -56,7 +56,7 @@ var (
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
 		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.LeaseAttest, messages.Measure, messages.MeasureOpen, messages.Line, messages.Boot,
-		messages.GroupHello, messages.GroupVisit,
+		messages.GroupHello, messages.GroupVisit, messages.Starts,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay, messages.GatewayOffer}
 )

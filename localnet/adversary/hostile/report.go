@@ -66,6 +66,7 @@ func (r *Result) Markdown(w io.Writer) error {
 func (r *Result) use(p func(string, ...any)) {
 	p("## What daemons used\n")
 	p("The most while quiet (with jobs, checks and reports going on), under attack and in the %s after it; logs in bytes a minute.\n", afterwards)
+	p("![Memory of each daemon from quiet to attacked, with its bound of twice the memory while quiet.](images/hostile-network.svg)\n") // drawn by make plots
 	p("| daemon | | quiet | attacked | after | ratio | bound |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |")
 	for _, name := range slices.Sorted(maps.Keys(r.Use)) {
 		u := r.Use[name]

@@ -22,6 +22,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/committee"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txform"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -109,6 +110,7 @@ func (k *keeper) start() error {
 	}
 	if k.crank, err = crank.New(crank.Options{
 		View: k.view, Matcher: matcher, Self: k.wallet(), Sets: k.sets, Submit: k.submit, Interval: t.crank, Step: t.crank * 3 / 2,
+		Form:    func(context.Context) txform.Form { return txform.Legacy },
 		More:    []func(*view.Accounts, int64) ([]crank.Action, error){k.proofs.Due},
 		Observe: func(crank.Kind, int, string, time.Duration) {}, Overdue: func(crank.Kind, time.Duration) {},
 		Log: zerolog.Nop(), Now: k.now, Tasks: g,

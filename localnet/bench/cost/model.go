@@ -6,28 +6,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 )
-
-// maxBatch is how many actions keepers put into a transaction at most (keeper/crank).
-const maxBatch = 8
 
 // Plan is how a market sends what it has to send.
 type Plan struct {
 	Name   string
 	Format Format
-	// Most is how many leaves, or settlements, share a transaction where they fit.
-	Most int
 	// Receipts: the time between two settlements of a lease by receipts.
 	Receipts time.Duration
 	// Calm: leaves and settlements by report wait for blocks at the quiet price. Nothing is due at once: a report stays for a week.
 	Calm bool
 }
 
-// Now is how it is sent today.
+// Now is how it is sent today, to a cluster that takes version 1.
 func Now() Plan {
-	return Plan{Name: "as it is", Format: Legacy, Most: maxBatch, Receipts: settleDefault}
+	return Plan{Name: "as it is", Format: VersionOne, Receipts: settleDefault}
 }
 
 // changes are what would lower costs, the smallest first.
@@ -37,7 +33,6 @@ var changes = []struct {
 }{
 	{"receipts are settled every six hours", func(p *Plan) { p.Receipts = 6 * time.Hour }},
 	{"leaves and settlements by report wait for quiet blocks", func(p *Plan) { p.Calm = true }},
-	{"transactions of version 1", func(p *Plan) { p.Format, p.Most = VersionOne, 2*maxBatch }},
 }
 
 // Plans are today's and all sets of changes, the smallest sets first.
@@ -106,11 +101,11 @@ func (m Market) Hour(p Plan, price chain.MicroLamports) (Hour, error) {
 		calm = min(price, m.Assumed.Quiet)
 	}
 	var h Hour
-	leaf, err := p.Format.Most(m.leaf(m.Leaves()), p.Most)
+	leaf, err := p.Format.Most(m.leaf(m.Leaves()), crank.MaxBatch)
 	if err != nil {
 		return h, err
 	}
-	settle, err := p.Format.Most(m.Bench.settleByReport(), p.Most)
+	settle, err := p.Format.Most(m.Bench.settleByReport(), crank.MaxBatch)
 	if err != nil {
 		return h, err
 	}

@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // Sizes are the markets of the report.
@@ -52,6 +54,7 @@ func Report(b Bench, a Assumptions) (string, error) {
 	p.shares()
 	p.changes()
 	p.lists()
+	p.read()
 	return p.String(), p.err
 }
 
@@ -126,12 +129,13 @@ func (p *page) recurring() []paid {
 func (p *page) steps() {
 	p.line("")
 	p.line("## Transactions")
-	p.line("Each instruction in a transaction of its own. A legacy one has two more that bound its compute. The leaf is of a market of 40,000 machines.")
+	p.line("Each instruction in a transaction of its own. A legacy one has two more that bound its compute. `sdk/txm` writes what fits the legacy form in")
+	p.line("that one, and lamports are its. The leaf is of a market of 40,000 machines.")
 	p.table("instruction", "paid by", ">compute units", ">bytes, legacy", ">bytes, version 1", ">signatures", ">lamports, quiet", ">lamports, congested")
 	for _, s := range p.recurring() {
 		old, err := Legacy.Of(s.Step, 1)
 		try(p, old, err)
-		now, err := VersionOne.Of(s.Step, 1)
+		now, err := written(txform.VersionOne, s.Step, 1)
 		try(p, now, err)
 		p.row("`"+s.Name+"`", s.who, count(float64(s.Units)), count(float64(old.Bytes)), count(float64(now.Bytes)), strconv.Itoa(old.Signatures),
 			count(old.Each(p.assumed.Quiet)), count(old.Each(p.assumed.Busy)))
@@ -141,9 +145,9 @@ func (p *page) steps() {
 	p.line("and charges for them as for its own, by `calculate_signature_fee` of Agave's crate `solana-fee`.")
 	p.line("")
 	settle := p.bench.settleByReport()
-	old, err := Legacy.Most(settle, maxBatch)
+	old, err := Legacy.Most(settle, crank.MaxBatch)
 	try(p, old, err)
-	now, err := VersionOne.Most(settle, 2*maxBatch)
+	now, err := VersionOne.Most(settle, crank.MaxBatch)
 	try(p, now, err)
 	p.line("Of settlements by report, %d of different customers fit a legacy transaction, and %d one of version 1.", old.Steps, now.Steps)
 }
@@ -151,7 +155,7 @@ func (p *page) steps() {
 func (p *page) leaves() {
 	p.line("")
 	p.line("## Leaves in a transaction")
-	p.line("A report has a leaf of each machine and of each lease, and a proof has a hash of 32 bytes for each doubling. Keepers put at most %d actions", maxBatch)
+	p.line("A report has a leaf of each machine and of each lease, and a proof has a hash of 32 bytes for each doubling. Keepers put at most %d actions", crank.MaxBatch)
 	p.line("into a transaction. 0 says that not even one fits.")
 	p.table(">machines", ">leaves of a report", ">hashes of a proof", ">bytes of one leaf, legacy", ">leaves, legacy", ">leaves, version 1", ">bytes of a fault, legacy", ">faults, legacy", ">faults, version 1")
 	for _, n := range sizes {
@@ -163,7 +167,7 @@ func (p *page) leaves() {
 			try(p, t, err)
 			cells = append(cells, count(float64(t.Bytes)))
 			for _, f := range []Format{Legacy, VersionOne} {
-				t, err := f.Most(s, 2*maxBatch)
+				t, err := f.Most(s, crank.MaxBatch)
 				try(p, t, err)
 				cells = append(cells, strconv.Itoa(t.Steps))
 			}
@@ -174,7 +178,7 @@ func (p *page) leaves() {
 	leaf, fault := p.deepest(p.market(1).leaf), p.deepest(p.market(1).fault)
 	p.line("A legacy transaction holds a leaf with %d hashes at most: a report of %s leaves. It holds a fault with %d: a report of %s leaves.", leaf, count(float64(int(1)<<leaf)),
 		fault, count(float64(int(1)<<fault)))
-	p.line("A market beyond that needs transactions of version 1 before it can slash.")
+	p.line("A larger market slashes with transactions of version 1: `TestAFaultOfAMillionMachinesLands` sends one to the local network's engine.")
 }
 
 // deepest is the longest proof that a legacy transaction holds.
@@ -191,22 +195,22 @@ func (p *page) hours() {
 	p.line("")
 	p.line("## A machine-hour")
 	p.line("Lamports for a machine and hour, on average over leased and idle ones. Units are with settlements by report. What a lease costs once is spread")
-	p.line("over its hours. Rent comes back, so what counts is what the capital would earn elsewhere. With version 1, up to %d leaves or", 2*maxBatch)
-	p.line("settlements share a transaction.")
+	p.line("over its hours. Rent comes back, so what counts is what the capital would earn elsewhere. With version 1, leaves or settlements that share a")
+	p.line("transaction have that form, and all other transactions the legacy one.")
+	p.line("")
+	p.line("![Lamports of a machine-hour by the size of the market, settled by report and by receipts, with quiet and congested fees, in legacy transactions and those of version 1.](images/scale-machine-hour.svg)") // drawn by make plots
 	p.table(">machines", "fees", "format", ">compute units", ">leaves", ">settled by report", ">or by receipts", ">votes and claims", ">leases, once", ">rent", ">sum, by report", ">sum, by receipts", ">SOL a day, by report", ">transactions a second")
 	for _, n := range sizes {
 		for _, fees := range p.fees() {
 			for _, f := range []Format{Legacy, VersionOne} {
 				plan := Now()
-				if plan.Format = f; f.One {
-					plan.Most *= 2
-				}
+				plan.Format = f
 				h := p.hour(n, plan, fees.price)
 				leaves, byReport, byReceipts, day := count(h.Leaves), count(h.ByReports()), count(h.ByReceipts()), decimal(h.ByReports()*float64(n)*24/float64(chain.SOL), 2)
 				if h.Leaves == 0 {
 					leaves, byReport, byReceipts, day = "do not fit", "–", "–", "–"
 				}
-				p.row(count(float64(n)), fees.name, f.Name, count(h.Units), leaves, count(h.Settled), count(h.Receipts), count(h.Reports), count(h.LeasesOnce), count(h.Rent),
+				p.row(count(float64(n)), fees.name, f.String(), count(h.Units), leaves, count(h.Settled), count(h.Receipts), count(h.Reports), count(h.LeasesOnce), count(h.Rent),
 					byReport, byReceipts, day, decimal(h.Transactions*float64(n)/3600, 1))
 			}
 		}
@@ -231,7 +235,7 @@ func (p *page) leases() {
 func (p *page) shares() {
 	p.line("")
 	p.line("## The share of the price")
-	p.line("All costs of a machine-hour, of what it is paid in an hour on average, in a market of 40,000 machines with today's transactions.")
+	p.line("All costs of a machine-hour, of what it is paid in an hour on average, in a market of 40,000 machines on a cluster that takes version 1.")
 	p.table("machine", ">USDC an hour, on average", ">by report, quiet", ">by report, congested", ">by receipts, quiet", ">by receipts, congested", ">SOL price up to which by report, quiet, is below the goal")
 	quiet, busy := p.hour(usual, Now(), p.assumed.Quiet), p.hour(usual, Now(), p.assumed.Busy)
 	for _, m := range p.machines {
@@ -275,8 +279,8 @@ func (p *page) changes() {
 	}
 	p.line("")
 	p.line("Receipts every six hours are a flag of the agent today (`--settle-interval 6h`). Between them keepers settle by report each period. Waiting needs a price of its own")
-	p.line("for what is not urgent. A report stays for a week, and a node takes the leaves of its last 32 periods in any order. Version 1 is SIMD-0385: `sdk/txm` and")
-	p.line("`keeper/signing` write legacy transactions alone, and the cluster must take the others.")
+	p.line("for what is not urgent. A report stays for a week, and a node takes the leaves of its last 32 periods in any order. Version 1 is SIMD-0385;")
+	p.line("[feature gates](feature-gates.md#transactions-of-version-1) says which clusters take it.")
 }
 
 // lists says how large the list of all accounts is that a keeper reads at its start.
@@ -287,6 +291,8 @@ func (p *page) lists() {
 	p.line("## The list of all accounts")
 	p.line("A keeper lists all accounts of the market at its start. It reads them one by one and holds no text. The list counts an account's data and")
 	p.line("%d bytes for each account. Beyond %d MiB it is refused, unless `--max-list-mib` says more.", chain.AccountOverhead, most.Bytes/mib)
+	p.line("")
+	p.line("![MiB of the list of all accounts by machines in the market, with the bound of 256 MiB.](images/scale-accounts.svg)") // drawn by make plots
 	p.table(">machines of eight GPUs", ">accounts", ">MiB counted", "read by default")
 	for _, n := range sizes {
 		m := p.market(n)

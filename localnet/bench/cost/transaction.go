@@ -1,28 +1,23 @@
 package cost
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/sdk/chain"
-	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txform"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
-// Format is a format of transactions.
-type Format struct {
-	Name  string
-	Bytes int
-	// One: the bounds of compute are in the transaction's head, so that no instructions are needed for them.
-	One bool
-}
+// Format is the largest form of transactions that is sent. As sdk/txm does, it writes what fits the legacy form in that one.
+type Format struct{ txform.Form }
 
 // The formats that are compared.
 var (
-	Legacy     = Format{Name: "legacy", Bytes: 1_232}
-	VersionOne = Format{Name: "version 1", Bytes: solana.MaxTransactionSizeV1, One: true}
+	Legacy     = Format{txform.Legacy}
+	VersionOne = Format{txform.VersionOne}
 )
 
 const (
@@ -52,50 +47,49 @@ type Transaction struct {
 	accounts   int
 }
 
-// Of builds a transaction of so many of a step in a format.
+// Of builds a transaction of so many of a step.
 func (f Format) Of(s Step, steps int) (Transaction, error) {
+	t, err := written(txform.Legacy, s, steps)
+	if err != nil || Legacy.fits(t) {
+		return t, err
+	}
+	return written(f.Form, s, steps)
+}
+
+// written builds a transaction of so many of a step in a form, even if it has more bytes than the form holds.
+func written(form txform.Form, s Step, steps int) (Transaction, error) {
 	t := Transaction{Steps: steps}
 	var all []solana.Instruction
 	units := uint64(steps) * s.Units
+	if form == txform.Legacy {
+		units += 2 * budgetUnits
+	}
 	for n := range steps {
 		some, err := s.Build(n)
 		if err != nil {
 			return t, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		for _, instruction := range some {
-			if instruction.ProgramID() == market.Ed25519ProgramID {
-				t.Signatures++
-			}
-		}
 		all = append(all, some...)
 	}
-	options := []solana.TransactionOption{solana.TransactionPayer(payer)}
-	if f.One {
-		t.Limit = txm.UnitLimit(units)
-		options = append(options, solana.TransactionV1Config(solana.TransactionConfig{}.WithComputeUnitLimit(t.Limit).WithPriorityFee(1)))
-	} else {
-		t.Limit = txm.UnitLimit(units + 2*budgetUnits)
-		all = append(all,
-			solana.NewInstruction(solana.ComputeBudget, nil, binary.LittleEndian.AppendUint32([]byte{2}, t.Limit)),
-			solana.NewInstruction(solana.ComputeBudget, nil, binary.LittleEndian.AppendUint64([]byte{3}, 1)))
+	t.Limit = txm.UnitLimit(units)
+	tx, err := form.Build(payer, solana.Hash{1}, txform.Budget{Units: t.Limit, Price: 1}, all...)
+	if large := (*txform.TooLarge)(nil); errors.As(err, &large) {
+		t.Bytes = large.Bytes
+		return t, nil
 	}
-	tx, err := solana.NewTransaction(all, solana.Hash{1}, options...)
 	if err != nil {
 		return t, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	own := int(tx.Message.Header.NumRequiredSignatures)
-	tx.Signatures = make([]solana.Signature, own)
-	raw, err := tx.MarshalBinary()
-	if err != nil {
+	if t.Bytes, err = txform.Size(tx); err != nil {
 		return t, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	t.Bytes, t.Signatures, t.accounts = len(raw), t.Signatures+own, len(tx.Message.AccountKeys)
+	t.Signatures, t.accounts = txform.Signatures(&tx.Message), len(tx.Message.AccountKeys)
 	return t, nil
 }
 
 // fits reports whether the network takes a transaction.
 func (f Format) fits(t Transaction) bool {
-	return t.Bytes <= f.Bytes && t.accounts <= mostLocks && t.Limit < mostUnits
+	return t.Bytes <= f.Bytes() && t.accounts <= mostLocks && t.Limit < mostUnits
 }
 
 // Most is the transaction that holds a step as often as fits, at most so often. It has no steps where not even one fits.
@@ -104,8 +98,8 @@ func (f Format) Most(s Step, most int) (Transaction, error) {
 	for n := 1; n <= most; n++ {
 		t, err := f.Of(s, n)
 		if err != nil {
-			if n > 1 && f.One {
-				return last, nil // the format refuses what is too large
+			if n > 1 && solana.IsSanitizeError(err) {
+				return last, nil // version 1 refuses more addresses than it holds
 			}
 			return last, err
 		}

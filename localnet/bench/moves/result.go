@@ -23,6 +23,9 @@ type Result struct {
 // target is the time within which 95 of 100 moves should be done.
 const target = 15 * time.Second
 
+// picture is drawn from the table by make plots.
+const picture = "![Median, 95th percentile and range of each step of a move, with the target of 15 s.](images/moves.svg)"
+
 const begin = `# Moves: how long a lease stands still when its machine is gone
 
 ` + "`make moves`" + ` measures this on local networks of real binaries: three keepers, machines that cost the same, periods of an
@@ -39,7 +42,7 @@ Times count from the SIGKILL until this program, which follows the chain, sees t
 func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(begin)
-	fmt.Fprintf(&b, "\n## Measured\n%s\n\n%d moves.\n\n", bench.Conditions(r.Started, string(r.Engine)), len(r.Moves))
+	fmt.Fprintf(&b, "\n## Measured\n%s\n\n%d moves.\n\n%s\n\n", bench.Conditions(r.Started, string(r.Engine)), len(r.Moves), picture)
 	b.WriteString("| what | least | median | p90 | p95 | most |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range []struct {
 		what string

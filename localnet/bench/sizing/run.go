@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -43,6 +44,8 @@ const (
 	alone = 8
 	// ofOwner is how many machines a provider has.
 	ofOwner = 10
+	// settling is how long many machines have, once all are registered, until they serve: the first order may meet any of them.
+	settling = time.Minute
 	// gathering is how long a machine may take to register.
 	gathering = 4 * time.Second
 )
@@ -87,6 +90,11 @@ func one(ctx context.Context, o Options, machines int) (m Market, err error) {
 		return m, err
 	}
 	fmt.Fprintf(o.Out, "%d machines are in the market\n", machines)
+	if shared {
+		if err := wait.For(ctx, settling); err != nil {
+			return m, err
+		}
+	}
 	began := time.Now()
 	s, err := newSampler(n, shared)
 	if err != nil {
@@ -123,11 +131,11 @@ func launch(ctx context.Context, n *network.Network, o Options) error {
 	if err := n.LaunchAgents(ctx); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(len(n.Nodes))*gathering)
+	soon, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(len(n.Nodes))*gathering)
 	defer cancel()
 	for {
 		all := view.New(view.Options{})
-		if err := view.Snapshot(wait, n.Chain, all, chain.Confirmed, watch.Scope{}); err != nil {
+		if err := view.Snapshot(soon, n.Chain, all, chain.Confirmed, watch.Scope{}); err != nil {
 			return err
 		}
 		if len(all.Nodes()) == len(n.Nodes) {
@@ -135,8 +143,8 @@ func launch(ctx context.Context, n *network.Network, o Options) error {
 		}
 		select {
 		case <-time.After(time.Second):
-		case <-wait.Done():
-			return fmt.Errorf("%d of %d machines have registered: %w", len(all.Nodes()), len(n.Nodes), wait.Err())
+		case <-soon.Done():
+			return fmt.Errorf("%d of %d machines have registered: %w", len(all.Nodes()), len(n.Nodes), soon.Err())
 		}
 	}
 	for _, c := range n.Keys.Customers {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/internal/version"
 )
 
 func main() {
@@ -39,6 +41,7 @@ func main() {
 func app() *cli.App {
 	return &cli.App{
 		Name:            "gantry-localnet",
+		Version:         version.Long,
 		Usage:           "a Gantry market on this machine",
 		HideHelpCommand: true,
 		// Errors are printed in one place.

@@ -27,9 +27,10 @@ const cluster = await g.createCluster({
 try {
   assert.deepEqual(cluster.members.map((m) => [m.host, m.address]), [['node-0', '10.77.0.1'], ['node-1', '10.77.0.2']]);
   assert.equal(await page(await cluster.endpoint()), 'rank 1\n');
+  assert.deepEqual((await cluster.scale(3)).map((m) => m.host), ['node-0', 'node-1', 'node-2']);
 } finally {
   await cluster.down();
 }
-assert.ok(cluster.leases.length === 2 && cluster.leases.every((l) => l.status === 'ended'));
+assert.ok(cluster.leases.length === 3 && cluster.leases.every((l) => l.status === 'ended'));
 assert.equal((await g.cluster(cluster.key)).state, 'ended');
 console.log('ok');

@@ -1,4 +1,4 @@
-"""Rents a cluster by the Python client, reads at cluster.endpoint what node-0 has read of node-1, and ends the cluster.
+"""Rents a cluster by the Python client, reads at cluster.endpoint() what node-0 has read of node-1, and ends the cluster.
 
 usage: clients_cluster.py IMAGE
 """
@@ -41,7 +41,10 @@ with gantry.create_cluster(**asked) as cluster:
     assert {m.lease for m in cluster.members} == {x.address for x in cluster.leases}, cluster.leases
     again = gantry.create_cluster(**asked)
     assert again.order == cluster.order, "bought twice"
-    assert page(cluster.endpoint) == "rank 1\n"
+    assert page(cluster.endpoint()) == "rank 1\n"
+    assert [m.host for m in cluster.scale(3)] == ["node-0", "node-1", "node-2"], cluster.members
+    assert [m.lease for m in cluster.scale(3)] == [m.lease for m in cluster.members], "a machine was added twice"
+    assert {m.lease for m in cluster.members} == {x.address for x in cluster.leases}, cluster.leases
     while float((now := cluster.client.cluster(key)).cost_at_most) == 0:  # the cost of whole seconds by the chain's clock
         assert now.state == "running", now
         time.sleep(0.3)
@@ -49,5 +52,5 @@ with gantry.create_cluster(**asked) as cluster:
     assert float(now.cost_at_most) < float(now.cost_cap), now
 ended = cluster.client.cluster(cluster.order)
 assert ended.state == "ended" and all(m.status == "ended" for m in ended.members), ended
-assert all(x.status == "ended" for x in cluster.leases) and len(cluster.leases) == 2, cluster.leases
+assert all(x.status == "ended" for x in cluster.leases) and len(cluster.leases) == 3, cluster.leases
 print("ok")

@@ -1,4 +1,4 @@
-"""Rents a container with a web server by the Python client, and reads a page of it at cluster.endpoint.
+"""Rents a container with a web server by the Python client, and reads a page of it at cluster.endpoint().
 
 usage: clients_port.py IMAGE
 """
@@ -31,9 +31,9 @@ with gantry.create_cluster(
     allow_simulated=True,
     port=8080,
 ) as cluster:
-    endpoint = cluster.endpoint
+    endpoint = cluster.endpoint()
     assert page(endpoint) == "the page\n"
-    assert cluster.endpoint == endpoint, "forwarded twice"
+    assert cluster.endpoint() == endpoint, "forwarded twice"
 for _ in range(100):
     try:
         httpx.get(f"http://{endpoint}/", trust_env=False, timeout=5)

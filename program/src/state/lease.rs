@@ -4,6 +4,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::constants::RATING_SECS_PER_PAID;
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::fees::bps_of;
 use crate::math::pricing::cost;
@@ -188,6 +189,13 @@ impl Lease {
         let worth = self.repriced_paid.checked_sub(self.paid).or_overflow()?;
         let due = (worth as u128).checked_mul(part as u128).and_then(|due| due.checked_div(whole as u128));
         self.paid.checked_add(u64::try_from(due.or_overflow()?).ok().or_overflow()?).or_overflow()
+    }
+
+    /// Until when only its customer may close it without a rating. A lease that paid little holds the rent of its keeper for
+    /// little time.
+    pub fn rating_until(&self) -> Result<i64> {
+        let secs = self.paid_secs.saturating_mul(RATING_SECS_PER_PAID).min(self.rating_secs);
+        self.ended_at.checked_add(secs as i64).or_overflow()
     }
 
     /// Seconds at `now` that an awarded lease has kept its machine, `most` at most.

@@ -9,7 +9,7 @@ use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_signer::Signer;
 
 /// Everything that a hostile authority would choose: all slashes whole, all waits as long as they may be.
-fn worst(params: &Params) -> Params {
+pub(crate) fn worst(params: &Params) -> Params {
     Params {
         min_bond: u64::MAX,
         weight_cap: u64::MAX,

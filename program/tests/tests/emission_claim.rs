@@ -1,7 +1,7 @@
 use gantry_market::constants::DAY;
 use gantry_market::errors::MarketError;
 use gantry_market::events::Emitted;
-use gantry_market::state::{Market, Params, Provider, Rewards};
+use gantry_market::state::{Market, Node, Params, Provider, Rewards};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::testbed::test_params;
@@ -77,6 +77,22 @@ fn it_is_earned_by_the_parameters_at_the_close() {
     });
     w.ok(ix::emission_claim(&deal.provider.provider()), &[]);
     assert_eq!(w.read::<Rewards>(&pda::rewards()).emitted_total, 7_999_000);
+}
+
+/// A node that was up for nine tenths of its time earns its provider nine tenths of what the fee would have brought.
+#[test]
+fn it_is_weighed_by_uptime() {
+    for (uptime, want) in [(10_000, 7_999_000), (9_000, 7_199_000), (1, 0), (0, 0)] {
+        let mut w = Testbed::with(Params { emission_bps: 2_000, emission_cap: u64::MAX, ..test_params() });
+        let deal = w.running();
+        w.warp(600);
+        w.settle(&deal, 1, 600);
+        w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+        w.alter(&deal.machine.node, |n: &mut Node| n.uptime_bps = uptime);
+        let close = ix::lease_close(&w, &deal.customer.wallet(), &deal.lease);
+        w.ok(close, &[&deal.customer.key]);
+        assert_eq!(provider(&w, &deal).emission, want, "{uptime}");
+    }
 }
 
 /// More than there can be tokens of: the lease closes all the same.

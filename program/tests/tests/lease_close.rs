@@ -2,12 +2,13 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseClosed, OrderClosed};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Keeper, Lease, Market, Node, Order, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED,
+    Credits, Keeper, Lease, Market, Node, Order, Params, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED,
     ORDER_LAPSED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
 };
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::unsigned;
 use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
@@ -403,6 +404,32 @@ fn a_lease_that_paid_nothing_waits_for_no_rating() {
     let before = w.lamports(&deal.keeper.wallet());
     w.ok(close(&w, &deal, &stranger), &[&stranger.key]);
     assert!(w.lamports(&deal.keeper.wallet()) > before);
+}
+
+/// Finding P 25.
+#[test]
+fn a_lease_that_paid_for_a_second_waits_for_a_thousand() {
+    let mut w = Testbed::with(Params { rating_secs: 604_800, ..test_params() });
+    let deal = w.running();
+    w.warp(1);
+    w.settle(&deal, 1, 1);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let stranger = w.actor();
+    w.warp(999);
+    w.refused(close(&w, &deal, &stranger), &[&stranger.key], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(close(&w, &deal, &stranger), &[&stranger.key]);
+}
+
+/// One that paid for ten minutes waits no longer than the market's time to rate.
+#[test]
+fn the_time_to_rate_ends_with_the_markets() {
+    let (mut w, deal) = ended(600);
+    let stranger = w.actor();
+    w.warp(i64::from(w.params.rating_secs) - 1);
+    w.refused(close(&w, &deal, &stranger), &[&stranger.key], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(close(&w, &deal, &stranger), &[&stranger.key]);
 }
 
 /// Finding P 23.

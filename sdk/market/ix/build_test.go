@@ -52,7 +52,7 @@ func TestArgumentsThatCannotBeBuilt(t *testing.T) {
 	require.ErrorIs(t, err, ErrInstruction)
 	_, err = KeeperUpdate(KeeperUpdateArgs{Multiaddr: "localhost"})
 	require.ErrorIs(t, err, ErrInstruction)
-	_, err = VerifySignature(solana.PublicKey{}, solana.Signature{}, make([]byte, 2000))
+	_, err = VerifySignature(solana.PublicKey{}, solana.Signature{}, make([]byte, solana.MaxTransactionSizeV1+1))
 	require.ErrorIs(t, err, ErrInstruction)
 	lease := market.Lease{Meta: market.Meta{Address: solana.PublicKey{1}}}
 	_, err = LeaseSettleReceipt(LeaseSettleReceiptArgs{Lease: lease})

@@ -20,7 +20,7 @@ const (
 // VerifySignature makes the runtime check one signature, with all of its parts inside the instruction itself. The
 // instruction that relies on it follows at once. Error: ErrInstruction for a message that is too long.
 func VerifySignature(key solana.PublicKey, sig solana.Signature, message []byte) (solana.Instruction, error) {
-	if len(message) > 1232 {
+	if len(message) > solana.MaxTransactionSizeV1 {
 		return nil, fmt.Errorf("%w: a message of %d bytes fits no transaction", ErrInstruction, len(message))
 	}
 	const here = 0xffff // "this instruction"

@@ -84,7 +84,7 @@ func Fetch[T any](ctx context.Context, c *chain.Client, key solana.PublicKey, at
 		var zero T
 		return zero, err
 	}
-	return decoded[T](key, a)
+	return Decode[T](key, a)
 }
 
 // FetchTimed is Fetch, with the chain's time in the slot that the account is of. Errors: those of Fetch.
@@ -101,12 +101,12 @@ func FetchTimed[T any](ctx context.Context, c *chain.Client, key solana.PublicKe
 	if when, err = chain.TimeIn(got[1].Data); err != nil {
 		return v, when, err
 	}
-	v, err = decoded[T](key, *got[0])
+	v, err = Decode[T](key, *got[0])
 	return v, when, err
 }
 
-// decoded is an account as a T. Error: market.ErrUnknownAccount.
-func decoded[T any](key solana.PublicKey, a chain.Account) (T, error) {
+// Decode is an account as a T. Error: market.ErrUnknownAccount.
+func Decode[T any](key solana.PublicKey, a chain.Account) (T, error) {
 	var zero T
 	if a.Owner != market.ProgramID {
 		return zero, fmt.Errorf("%s belongs to program %s: %w", key, a.Owner, market.ErrUnknownAccount)

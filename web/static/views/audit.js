@@ -1,6 +1,6 @@
 // The history of a lease, rebuilt by the server from its transactions: whether it adds up, what became of the money, each step.
 import { get } from '../api.js';
-import { el, fill, icon, svg } from '../dom.js';
+import { el, fill, icon, save, svg } from '../dom.js';
 import { address, card, copyField, empty, inCard, toast } from '../parts.js';
 import { amount, exact, micro, nb, percent, problem, span } from '../show.js';
 import { lookup } from './lookup.js';
@@ -51,11 +51,8 @@ const checked = ['Every amount follows from seconds, price and fee', 'Each paid 
 
 const who = (a) => inCard({ name: 'Who', level: 'h3' }, el('dl', { class: 'kv' }, [['Customer', address(a.customer, 'customer')], ['Machine', address(a.node, 'machine', { href: `#/machine/${encodeURIComponent(a.node)}`, key: 'machine' })], ['Order', address(a.order, 'order')], ['Proofs of reports', a.verifiedLeaves]].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
 
-function save(a) {
-  const link = el('a', { download: `audit-${a.lease}.json` }, '');
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(a, null, 2)], { type: 'application/json' }));
-  link.click();
-  URL.revokeObjectURL(link.href);
+function saveAudit(a) {
+  save(new Blob([JSON.stringify(a, null, 2)], { type: 'application/json' }), `audit-${a.lease}.json`);
   toast('The audit is saved as JSON.');
 }
 
@@ -68,7 +65,7 @@ async function show(body, a, again, signal) {
     verdict(a.outcome, {
       steps: a.steps, text: `Rebuilt from ${transactions} Solana transactions. No single keeper’s word was taken for it.${a.lives > 1 ? ` This address was a lease ${a.lives} times; the last one is shown.` : ''}${a.open ? ' The lease is not closed yet.' : ''}`,
       more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), `${a.gpus} × GPU at ${exact(a.pricePerGpuHour)}${nb}/h`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), `over ${span(Math.max(...times) - Math.min(...times))}`), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease', { name: nameOf(a.lease) }))),
-      acts: el('div', { class: 'row wrap' }, el('button', { type: 'button', class: 'btn', on: { click: again } }, icon('undo', 's14'), 'Check again'), el('button', { type: 'button', class: 'btn', on: { click: () => save(a) } }, icon('down2', 's14'), 'JSON')),
+      acts: el('div', { class: 'row wrap' }, el('button', { type: 'button', class: 'btn', on: { click: again } }, icon('undo', 's14'), 'Check again'), el('button', { type: 'button', class: 'btn', on: { click: () => saveAudit(a) } }, icon('down2', 's14'), 'JSON')),
     }), equation(a),
     el('div', { class: 'lease' }, el('div', { class: 'gap' }, chart?.figure, steps(a.steps)), el('aside', { class: 'stack-16', 'aria-label': 'About this audit' }, who(a),
       inCard({ name: 'What is checked', level: 'h3' }, el('ul', { class: 'checks' }, checked.map((c) => el('li', {}, icon('check'), el('span', {}, c))))),

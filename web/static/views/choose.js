@@ -37,6 +37,9 @@ function fit(vram, needs) {
   return svg('svg', { class: 'full', viewBox: '0 0 150 8', role: 'img', 'aria-label': needs ? `Needs ${needs} of ${memory(vram)}` : memory(vram) }, svg('rect', { class: 'f-track', width: whole.toFixed(1), height: 8, rx: 3 }), needs > 0 && svg('rect', { class: needs * 1024 > vram ? 'f-none' : 'f-ink', width: used.toFixed(1), height: 8, rx: 3 }));
 }
 
+// holds reports whether a GPU has so many GiB: drivers show up to 7 % less than what is sold.
+export const holds = (vramMib, gib) => vramMib * 100 >= gib * 1024 * 93;
+
 // whichGpu are the market's models; inputs are the form's controls, which hold what is chosen.
 export function whichGpu({ models, statistics, template, inputs, changed }) {
   const needs = template?.gpu.memoryGiB ?? 0;
@@ -45,7 +48,7 @@ export function whichGpu({ models, statistics, template, inputs, changed }) {
   const usable = models.filter((m) => by.has(m.name)).concat(models.filter((m) => !by.has(m.name)));
   const draw = () => fill(group, usable.map((m) => {
     const s = by.get(m.name);
-    const small = needs * 1024 > m.vramMib;
+    const small = !holds(m.vramMib, needs);
     const on = inputs.gpu.value === m.name;
     const price = s?.lowestAsk ?? m.referencePrice;
     return el('button', {

@@ -6,6 +6,7 @@ import { address, copyField, crumbs, inCard, state, stats } from '../parts.js';
 import { money, nb, problem, span, when } from '../show.js';
 import { table } from '../table.js';
 import { membersOf, typeOf } from './clusters.js';
+import { growButton, grows } from './grow.js';
 import { nameOf, readNames } from './rename.js';
 
 const over = ['ended', 'failed'];
@@ -57,7 +58,9 @@ export async function cluster({ root, argument, signal, every }) {
   } } }, 'End the cluster');
   root.append(crumbs('#/clusters', 'Clusters', el('code', { class: 'tiny' }, id)), el('div', { class: 'view-head' }, el('div', {}, el('h1', { tabindex: -1 }, `Cluster ${id}`)), acts), failure, body);
   let shown = '';
+  let latest;
   const draw = (c) => {
+    latest = c;
     const now = JSON.stringify(c);
     if (now === shown) return;
     shown = now;
@@ -69,9 +72,10 @@ export async function cluster({ root, argument, signal, every }) {
       c.members.length > 0 ? [machines(c)] : !over.includes(c.state) && el('p', { role: 'status' }, 'Its machines are not all awarded yet.'),
       ways(c),
       inCard({ name: 'Details' }, describe(['Order', address(c.order, 'order')], ['Time', span(c.seconds)], ['Max price', c.maxPricePerGpuHour && money(c.maxPricePerGpuHour, `${nb}/h`)], ['Since', when(c.createdAt)])));
-    if (over.includes(c.state)) end.remove();
-    else if (!end.isConnected) acts.append(end);
+    const buttons = [grows(c) && grow, !over.includes(c.state) && end].filter(Boolean);
+    if (buttons.length !== acts.children.length || buttons.some((b, i) => acts.children[i] !== b)) acts.replaceChildren(...buttons); // which loses the focus
   };
+  const grow = growButton(path, signal, () => latest, draw, failure);
   const load = async () => {
     await readNames(signal);
     if (!ending) draw(await get(path, signal));

@@ -4,7 +4,8 @@ import { el, fill, icon, svg } from '../dom.js';
 import { measured } from '../figures.js';
 import { claim, copyField, marks } from '../parts.js';
 import { amount, dollars, exact, micro, plural, problem, span, uptime } from '../show.js';
-import { whatRuns, whichGpu } from './choose.js';
+import { holds, whatRuns, whichGpu } from './choose.js';
+import { ordered, whichModel } from './models.js';
 import { needs } from './parameters.js';
 import { begin, pending } from './pending.js';
 import { command, machines, most, request, search } from './request.js';
@@ -58,12 +59,13 @@ function bestCard(offers, r) {
 
 export async function deploy({ root, query, signal, about }) {
   const waiting = pending();
-  const [m, status, { templates }, statistics] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal), get('/v1/statistics', signal)]);
-  const t = templates.find((x) => x.name === query.get('template')) ?? null;
+  const [m, status, { templates }, statistics, { models }, open] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal), get('/v1/statistics', signal), get('/v1/catalogue', signal), ordered(query.get('model'), signal)]);
+  const t = open?.template ?? templates.find((x) => x.name === query.get('template')) ?? null;
   const inMarket = (name) => m.models.find((x) => x.name === name) ?? m.models.find((x) => name && x.name.includes(name));
-  const model = inMarket(query.get('gpu')) ?? inMarket(t?.try.gpu) ?? inMarket(statistics.models[0]?.model) ?? m.models[0];
+  const large = open && statistics.models.map((x) => inMarket(x.model)).find((x) => x && holds(x.vramMib, t.gpu.memoryGiB));
+  const model = inMarket(query.get('gpu')) ?? (open ? large : inMarket(t?.try.gpu)) ?? inMarket(statistics.models[0]?.model) ?? m.models[0];
   const inputs = { gpu: hidden('gpu', model?.name ?? ''), count: hidden('count', t?.gpu.count ?? 1) };
-  const asked = query.get('price') || (t && model?.name.includes(t.try.gpu) ? t.try.maxPricePerGpuHour : model?.referencePrice ?? '');
+  const asked = query.get('price') || (t && !open && model?.name.includes(t.try.gpu) ? t.try.maxPricePerGpuHour : model?.referencePrice ?? '');
   const set = settings({ template: t, local: about.local, minutes: t?.try.minutes ?? (about.local ? 10 : 60), price: asked, wantsSimulated: query.get('simulated') === '1', signal });
   const failure = el('div');
   const total = el('div', { class: 'stack-16' });
@@ -92,7 +94,7 @@ export async function deploy({ root, query, signal, about }) {
     fill(said, el('div', { class: 't3 tiny' }, `${what(r)} · reserved`), el('div', { class: 'sheet-v' }, held));
     fill(next, steps(held));
     fill(best, bestCard(offers, r));
-    fill(line, copyField(command(r, t), 'the command'));
+    fill(line, copyField(command(r, t, open), 'the command'));
     set.draw(offers);
     return r;
   };
@@ -119,7 +121,7 @@ export async function deploy({ root, query, signal, about }) {
       failure.replaceChildren();
       try {
         if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
-        begin(request(form, t, set.rest), t ? `/v1/templates/${encodeURIComponent(t.name)}/orders` : undefined);
+        begin(request(form, t, set.rest), open?.path ?? (t ? `/v1/templates/${encodeURIComponent(t.name)}/orders` : undefined));
       } catch (err) {
         failure.replaceChildren(problem(err, 'Not ordered'));
         failure.scrollIntoView({ block: 'nearest' });
@@ -128,7 +130,9 @@ export async function deploy({ root, query, signal, about }) {
   } }, inputs.gpu, inputs.count, el('div', { class: 'deploy' },
     el('div', { class: 'stack-28' },
       whatRuns(templates, t, (x) => {
-        location.hash = `#/deploy?${new URLSearchParams({ ...Object.fromEntries(query), template: x?.name ?? '' })}`;
+        location.hash = `#/deploy?${new URLSearchParams({ ...Object.fromEntries(query), template: x?.name ?? '', model: '' })}`;
+      }), whichModel(models, t, open?.name, (name) => {
+        location.hash = `#/deploy?${new URLSearchParams({ ...Object.fromEntries(query), template: t.name, model: name, gpu: '', price: '' })}`;
       }), t && needs(t),
       whichGpu({ models: m.models, statistics, template: t, inputs, changed: (x) => {
         if (x && !query.get('price')) set.price.value = x.referencePrice;

@@ -6,6 +6,7 @@ import { address, copyField, crumbs, inCard, state, tag } from '../parts.js';
 import { clock, exact, nb, short, span, uptime, when } from '../show.js';
 import { tabs } from '../tabs.js';
 import { extendButton, judgeForms } from './actions.js';
+import { files } from './files.js';
 import { logs } from './logs.js';
 import { ports } from './ports.js';
 import { called, gpusText, renameButton } from './rename.js';
@@ -128,10 +129,12 @@ export async function lease({ root, argument, signal, every }) {
     const mine = leave = new AbortController();
     const running = l.status === 'running';
     const use = running && (await import('./use.js')).use;
+    const image = l.status === 'awarded' && (await import('./image.js')).image;
     if (signal.aborted || mine !== leave) return;
-    fill(live, running && use(l.address, leave.signal), tabs('What it does', [
+    fill(live, image && image(l.address, leave.signal), running && use(l.address, leave.signal), tabs('What it does', [
       l.status !== 'awarded' && ['Logs', logs(l.address, leave.signal)], running && ['Terminal', el('div', { class: 'body' }, terminal(l.address, leave.signal))],
-      running && ['Ports', el('div', { class: 'body' }, ports(l.address, leave.signal))], ['Events', judge]].filter(Boolean)));
+      running && ['Ports', el('div', { class: 'body' }, ports(l.address, leave.signal))],
+      running && ['Files', el('div', { class: 'body' }, files(l.address, leave.signal))], ['Events', judge]].filter(Boolean)));
     fill(aside, running && connect(l), machineCard(l, leave.signal), auditCard(l), facts);
   };
   await load();

@@ -38,7 +38,7 @@ function chips(local, changed) {
     typing = setTimeout(changed, 250);
   });
   for (const s of selects) s.addEventListener('change', changed);
-  return { parts: [real, boxes, el('label', { class: 'chip' }, el('b', {}, 'Region'), region)], terms };
+  return { parts: [real, boxes, el('label', { class: 'chip' }, el('b', {}, 'Region'), region)], terms, anyRegion: () => { region.value = ''; } };
 }
 
 // searchLine is the line into which people type; its words become chips.
@@ -95,7 +95,7 @@ export async function market({ root, query, signal, every, about }) {
     const unfit = unfitWords();
     fill(count, plural(found.fit, 'machine'), unfit && el('span', { class: 'hide-s', title: unfit }, ` · not these: ${unfit}`));
     draw();
-    fill(aside, places(found.offers));
+    locate();
     readDays(found.offers.map((o) => o.address), signal).then((more) => more && draw());
   };
   // draw shows the table, and again when more is known of its machines.
@@ -106,6 +106,14 @@ export async function market({ root, query, signal, every, about }) {
       el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), seen && el('span', {}, since(seen.address, 30)), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
     fill(pulses, pulse(found.offers, hours));
   };
+  // locate shows where the machines are. A region that is pressed is searched for, or not any more: it begins with what is said, up
+  // to its first space.
+  const term = (region) => `region=${region.trim().split(/\s/)[0]}`;
+  const chosen = (region) => line.terms().includes(term(region));
+  const locate = () => fill(aside, places(found.offers, chosen, (region) => {
+    filter.anyRegion();
+    line.set([...line.terms().filter((t) => !t.startsWith('region=')), ...(chosen(region) ? [] : [term(region)])]);
+  }));
   const count24 = async () => {
     hours = (await get('/v1/checks/hours', signal).catch(() => ({ hours: [] }))).hours; // a server may not count
     if (found) draw();
@@ -113,6 +121,7 @@ export async function market({ root, query, signal, every, about }) {
   const changed = async () => {
     try {
       await load();
+      locate(); // the same machines may be found by other terms
       failure.replaceChildren();
       say(count.textContent);
     } catch (err) {

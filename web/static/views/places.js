@@ -1,21 +1,31 @@
 // Where the machines are, as their providers say, and what tiers mean.
 import { el, svg } from '../dom.js';
 import { card, claim, inCard } from '../parts.js';
+import { map } from './map.js';
+import { placeOf } from './regions.js';
 
-// places adds offers up by region.
-export function places(offers) {
+const most = 10;
+
+// places adds offers up by region, on a map and as a list. choose is called with the region that is pressed, chosen says whether one
+// is among the terms of the search.
+export function places(offers, chosen, choose) {
   const by = new Map();
   for (const o of offers) {
-    const name = o.region || 'not said';
-    const [free, all] = by.get(name) ?? [0, 0];
-    by.set(name, [free + o.freeGpus, all + o.gpus]);
+    const [free, all] = by.get(o.region) ?? [0, 0];
+    by.set(o.region, [free + o.freeGpus, all + o.gpus]);
   }
-  const rows = [...by].sort(([, [a]], [, [b]]) => b - a).slice(0, 10);
-  const most = Math.max(1, ...rows.map(([, [, all]]) => all));
-  const free = offers.reduce((n, o) => n + o.freeGpus, 0);
-  return rows.length > 0 && inCard({ name: 'Where they are', level: 'h3', end: `${free} free` }, el('ul', { class: 'stack-12', 'aria-label': 'Regions' }, rows.map(([name, [n, all]]) => el('li', { class: 'stack' },
-    el('div', { class: 'row between small' }, claim(name), el('span', { class: 't3' }, `${n} of ${all} free`)),
-    svg('svg', { class: 'full', viewBox: '0 0 290 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, svg('rect', { class: 'f-track', width: ((290 * all) / most).toFixed(1), height: 6, rx: 3 }), svg('rect', { class: 'f-ink', width: ((290 * n) / most).toFixed(1), height: 6, rx: 3 }))))));
+  const regions = [...by].map(([name, [free, all]]) => ({ name, free, all })).sort((a, b) => b.free - a.free);
+  const rows = regions.slice(0, most);
+  const largest = Math.max(1, ...rows.map((r) => r.all));
+  const free = regions.reduce((n, r) => n + r.free, 0);
+  const nowhere = regions.filter((r) => r.name && !placeOf(r.name)).map((r) => r.name);
+  const button = (name) => el('button', { type: 'button', class: 'link', 'aria-pressed': String(chosen(name)), 'data-key': `region-${name}`, on: { click: () => choose(name) } }, claim(name));
+  return rows.length > 0 && inCard({ name: 'Where they are', level: 'h3', end: `${free} free` }, map(regions.filter((r) => r.name), chosen, choose),
+    el('ul', { class: 'stack-12', 'aria-label': 'Regions' }, rows.map((r) => el('li', { class: 'stack' },
+      el('div', { class: 'row between small' }, r.name ? button(r.name) : claim('not said'), el('span', { class: 't3' }, `${r.free} of ${r.all} free`)),
+      svg('svg', { class: 'full', viewBox: '0 0 290 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, svg('rect', { class: 'f-track', width: ((290 * r.all) / largest).toFixed(1), height: 6, rx: 3 }), svg('rect', { class: 'f-ink', width: ((290 * r.free) / largest).toFixed(1), height: 6, rx: 3 }))))),
+    nowhere.length > 0 && el('p', { class: 't2 tiny' }, 'Not on the map: ', nowhere.slice(0, most).map((name, i) => [i > 0 && ', ', claim(name)]), nowhere.length > most && ` and ${nowhere.length - most} more`, '.'),
+    el('p', { class: 't3 tiny' }, 'Regions are claims of the machines’ owners. Land: Natural Earth.'));
 }
 
 // tiers says what each means.

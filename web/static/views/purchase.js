@@ -19,13 +19,29 @@ export async function purchase({ root, argument, signal }) {
   }
   const r = p.request;
   const what = describe(['Machines', machines(r) > 1 && machines(r)], ['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Max price', `${exact(r.maxPricePerGpuHour)}${nb}/h`], ['Name', el('code', {}, `http/${p.key}`)]);
+  // comes shows how far the machine has fetched the image, once it is known which machine.
+  const place = el('div');
+  let shown = '';
+  let leave = new AbortController();
+  signal.addEventListener('abort', () => leave.abort());
+  const comes = async (lease) => {
+    if (shown === lease) return;
+    shown = lease;
+    leave.abort(); // another machine has the order now
+    const mine = leave = new AbortController();
+    const { image } = await import('./image.js');
+    if (!signal.aborted && mine === leave) fill(place, image(lease, mine.signal));
+  };
   const go = async () => {
-    fill(body, el('div', { class: 'lease' }, inCard({ name: 'Under way' }, el('p', { role: 'status', class: 't2' }, 'Ordering, and waiting until the machine starts. If you reload the page, this purchase continues, and nothing is bought twice.'),
-      el('ol', { class: 'stepper mt' }, ['Reserve and order', 'A keeper awards it to the best machine', 'The machine brings up the job'].map((text, i) => el('li', { class: i === 0 ? 'now' : 'todo-s' }, el('span', { class: 'm' }), el('span', {}, text))), el('li', { class: 'todo-s' }, el('span', { class: 'm' }), el('span', {}, 'Running: billing begins')))), el('aside', { class: 'stack-16', 'aria-label': 'What is bought' }, inCard({ name: 'What is bought', level: 'h3' }, what))));
+    fill(body, el('div', { class: 'lease' }, el('div', { class: 'gap' }, inCard({ name: 'Under way' }, el('p', { role: 'status', class: 't2' }, 'Ordering, and waiting until the machine starts. If you reload the page, this purchase continues, and nothing is bought twice.'),
+      el('ol', { class: 'stepper mt' }, ['Reserve and order', 'A keeper awards it to the best machine', 'The machine brings up the job'].map((text, i) => el('li', { class: i === 0 ? 'now' : 'todo-s' }, el('span', { class: 'm' }), el('span', {}, text))), el('li', { class: 'todo-s' }, el('span', { class: 'm' }), el('span', {}, 'Running: billing begins')))), place), el('aside', { class: 'stack-16', 'aria-label': 'What is bought' }, inCard({ name: 'What is bought', level: 'h3' }, what))));
     try {
       for (;;) {
         const { status, body: o } = await ask('POST', p.path, { body: r, headers: { 'Idempotency-Key': p.key }, signal });
-        if (status !== 201) continue; // the server has waited already
+        if (status !== 201) { // the server has waited already
+          if (o.leases?.length === 1 && (r.image || /^\/v1\/(templates|catalogue)\//.test(p.path))) comes(o.leases[0].address);
+          continue;
+        }
         over();
         location.replace(p.path === '/v1/clusters' ? `#/cluster/${encodeURIComponent(p.key)}` : o.leases.length === 1 ? `#/lease/${encodeURIComponent(o.leases[0].address)}` : '#/leases');
         return;

@@ -42,14 +42,14 @@ export function priceOf(form) {
 
 // has are the fields of an order that the form has a control of its own for.
 export const has = new Set([
-  'gpu', 'count', 'seconds', 'maxPricePerGpuHour', 'region', 'minTops', 'minGigabytesPerSecond', 'minDownMbps', 'allowSimulated', 'network', 'volume', 'image', 'inspect', 'migrate', 'untilStopped', 'budget', 'command', 'entrypoint',
+  'gpu', 'count', 'seconds', 'maxPricePerGpuHour', 'region', 'minTops', 'minGigabytesPerSecond', 'minDownMbps', 'allowSimulated', 'network', 'volume', 'keep', 'image', 'inspect', 'migrate', 'untilStopped', 'budget', 'command', 'entrypoint',
   'user', 'env', 'runToCompletion', 'verify',
 ]);
 
 // optional are text fields that are left out when they are empty: the control's name and the request's.
 const optional = [['region', 'region'], ['volume', 'volume'], ['image', 'image'], ['inspect', 'inspect'], ['budget', 'budget']];
 const ofImages = [['tops', 'minTops'], ['bandwidth', 'minGigabytesPerSecond'], ['entrypoint', 'entrypoint'], ['user', 'user']];
-const ticks = [['simulated', 'allowSimulated'], ['migrate', 'migrate'], ['until', 'untilStopped']];
+const ticks = [['simulated', 'allowSimulated'], ['keep', 'keep'], ['migrate', 'migrate'], ['until', 'untilStopped']];
 
 // request is what the API's order takes, from the form; of a template, what an order of it takes.
 export function request(f, t, rest) {
@@ -89,5 +89,5 @@ export const search = (r, t) => [`gpu=${r.gpu.replace(/\s/g, '')}`, `count>=${r.
 const quoted = (text) => (/^[\w./:=@%+-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`);
 
 // command is what does the same in a terminal.
-export const command = (r, t) => ['gantry deploy', t && `-t ${t.name}`, ...Object.entries(r.set ?? {}).filter(([name]) => !t?.parameters?.[name]?.secret).map(([k, v]) => `--set ${quoted(`${k}=${v}`)}`), `--gpu ${quoted(r.gpu)}`, r.count > 1 && `--count ${r.count}`, `--duration ${r.seconds}s`,
+export const command = (r, t, open) => ['gantry deploy', open ? `--model ${quoted(open.name)}` : t && `--template ${t.name}`, ...Object.entries(r.set ?? {}).filter(([name]) => !t?.parameters?.[name]?.secret).map(([k, v]) => `--set ${quoted(`${k}=${v}`)}`), `--gpu ${quoted(r.gpu)}`, r.count > 1 && `--count ${r.count}`, `--duration ${r.seconds}s`,
   `--max-price ${r.maxPricePerGpuHour}`, r.region && `--region ${quoted(r.region)}`, r.allowSimulated && '--allow-simulated', r.image && `--image ${quoted(r.image)}`, r.command && `-- ${r.command.map(quoted).join(' ')}`].filter(Boolean).join(' ');

@@ -45,6 +45,7 @@ const advanced = (t, { local, wantsSimulated, rest }) => el('details', { class: 
     t && field('Image', text('image'), 'Empty: the template’s.'),
     field('Region begins with', text('region', { maxlength: 16 }), 'Empty: anywhere.'),
     field('Volume', text('volume', { maxlength: 256, placeholder: t?.volume ?? 'data:50GiB:/data' }), `NAME:SIZE:PATH, an encrypted disk for the container. Empty: ${t?.volume ? 'the template’s' : 'none'}.`),
+    field('Keep the volume', ticked('keep', false), 'In the server’s bucket: the next lease with a volume of this name begins with its files, and needs no size.'),
     field('Network', choice('network', [['internet', t && t.network === 'none' ? 'the template’s: none' : 'internet'], ['none', 'none']])),
     !t && [
       field('Measured TOPS, at least', text('tops', { inputmode: 'decimal', maxlength: 12 }), 'Int8 operations of each GPU, as keepers have measured them. Empty: any.'),

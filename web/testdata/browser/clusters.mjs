@@ -47,6 +47,16 @@ await page.getByText('10.77.0.2').waitFor();
 await page.getByText(/^gantry vpn /).waitFor();
 await look(page, 'cluster');
 await shot(page, 'cluster', true);
+
+// A machine is added; the price is asked first.
+await page.getByRole('button', { name: 'Add machines' }).click();
+await page.getByRole('dialog').getByText('$3.00').waitFor();
+assert.equal(await page.getByLabel('Machines that run then').inputValue(), '3');
+await look(page, 'add machines');
+await page.getByRole('dialog').getByRole('button', { name: 'Add machines' }).click();
+await page.getByText('3 of 3 run').waitFor({ timeout: 120_000 });
+assert.deepEqual(await rows.locator('th').allInnerTexts(), ['node-0', 'node-1', 'node-2']);
+step('a machine was added');
 await rows.nth(1).getByRole('link').first().click();
 await heading(page, 'Lease');
 await page.getByText('I am 1').waitFor({ timeout: 30_000 });
@@ -67,7 +77,7 @@ await open(page, 'Clusters');
 await page.getByRole('link', { name: 'pair' }).click();
 await page.getByRole('button', { name: 'End the cluster' }).click();
 await page.getByRole('dialog').getByRole('button', { name: 'End the cluster' }).click();
-await page.getByText('0 of 2 run').waitFor({ timeout: 60_000 });
+await page.getByText('0 of 3 run').waitFor({ timeout: 60_000 });
 await page.getByRole('button', { name: 'End the cluster' }).waitFor({ state: 'detached', timeout: 60_000 });
 step('ended');
 await end();

@@ -38,7 +38,8 @@ const lines = async () => (await output.innerText()).trim().split('\n');
 await output.getByText('line 3').waitFor();
 const before = (await lines()).length;
 await page.waitForFunction((n) => document.querySelector('.logs').textContent.trim().split('\n').length >= n + 2, before);
-assert.deepEqual(await lines(), (await lines()).map((_, i) => `line ${i + 1}`));
+const shown = await lines();
+assert.deepEqual(shown, shown.map((_, i) => `line ${i + 1}`));
 const telemetry = page.getByRole('region', { name: 'Telemetry' });
 await telemetry.locator('figure', { hasText: 'CPU' }).locator('canvas').waitFor();
 await telemetry.locator('figure', { hasText: 'GPU' }).first().waitFor();
@@ -80,6 +81,29 @@ const served = async () => {
 for (let n = 0; !(await served()).includes('hello from the port') && n < 50; n++) await page.waitForTimeout(200);
 assert.match(await served(), /hello from the port/);
 step('a port as a link');
+
+// Files: a folder, a file into it, and back as it was.
+await part('Files');
+await page.getByLabel('Folder', { exact: true }).fill('/tmp/www');
+const filesPanel = page.getByRole('tabpanel', { name: 'Files' });
+await filesPanel.getByRole('button', { name: 'Open', exact: true }).click();
+await filesPanel.getByRole('button', { name: 'index.html', exact: true }).waitFor();
+const bytesSent = Buffer.from([0, 1, 2, 255, ...Buffer.from('über')]);
+await filesPanel.getByLabel('Put a file here').setInputFiles({ name: 'a b&c.bin', mimeType: 'text/html', buffer: bytesSent });
+const fileBack = filesPanel.getByRole('button', { name: 'a b&c.bin', exact: true });
+await fileBack.waitFor();
+await look(page, 'files of a container');
+await shot(page, 'lease-files', true);
+const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 60_000 }), fileBack.click()]);
+assert.equal(saved.suggestedFilename(), 'a b&c.bin');
+assert.deepEqual(readFileSync(await saved.path()), bytesSent);
+await filesPanel.getByRole('button', { name: '..', exact: true }).click();
+await filesPanel.getByRole('button', { name: 'www/', exact: true }).click();
+await fileBack.waitFor();
+await page.getByLabel('Folder', { exact: true }).fill('/nowhere');
+await filesPanel.getByRole('button', { name: 'Open', exact: true }).click();
+await filesPanel.getByRole('alert').getByText('/nowhere is not there').waitFor();
+step('files');
 
 // A terminal: what is typed runs, and what it shows obeys the screen.
 await part('Terminal');

@@ -51,6 +51,42 @@ await page.getByLabel('Sort').selectOption({ label: 'Best value' });
 await rows.first().waitFor();
 assert.ok(await page.locator('tbody .simulated').count() > 0, 'simulated machines are marked');
 await page.getByRole('list', { name: 'Regions' }).getByText('us-west-2').waitFor();
+// The map leads to the machines of a region, and back to all; so does the list, by keys. What has no known place is named.
+const regions = page.getByRole('list', { name: 'Regions' });
+const everywhere = await rows.count();
+const narrowed = page.waitForResponse((r) => r.url().includes('/v1/offers') && r.url().includes('region%3Dus-west-2'));
+await page.locator('.map [data-region="us-west-2"] .hit').click();
+const inRegion = (await (await narrowed).json()).offers;
+assert.ok(inRegion.length > 0 && inRegion.every((o) => o.region === 'us-west-2'), 'the dot has asked for its region');
+await page.locator('.word', { hasText: 'Region us-west-2' }).waitFor();
+await page.waitForFunction((n) => document.querySelectorAll('.offers tbody tr').length === n, inRegion.length);
+await regions.getByRole('button', { name: 'us-west-2', pressed: true }).press('Enter');
+await page.waitForFunction((n) => document.querySelectorAll('.offers tbody tr').length === n, everywhere);
+assert.equal(await page.locator('.word').count(), 0, 'the region is not searched for any more');
+await regions.getByRole('button', { name: 'us-west-2', pressed: false }).waitFor();
+await page.getByText('Regions are claims of the machines’ owners.').waitFor();
+assert.equal(await page.getByText('Not on the map').count(), 0);
+const moved = async (route) => {
+  const response = await route.fetch();
+  const json = await response.json();
+  for (const o of json.offers.filter((o) => o.region === 'us-west-2')) o.region = 'atlantis 7';
+  await route.fulfill({ response, json });
+};
+await page.route('**/v1/offers?*', moved);
+await page.getByText('Not on the map: atlantis 7.').waitFor();
+assert.equal(await page.locator('.map [data-region="atlantis 7"]').count(), 0, 'no place is made up');
+await regions.getByRole('button', { name: 'atlantis 7' }).click();
+await page.getByText(/^No machine fits\. Not these: .*other region/).waitFor(); // the server has no such machine
+await page.unrouteAll({ behavior: 'wait' });
+await page.locator('.word', { hasText: 'Region atlantis' }).getByRole('button').click();
+await page.locator('.map [data-region="us-west-2"]').waitFor();
+const placed = await page.evaluate(async () => {
+  const { placeOf } = await import('/page/views/regions.js');
+  return Object.fromEntries(['us-west-2', ' US West ', 'eu-central-9', 'Frankfurt', 'de', 'atlantis', '', 'constructor', 'eu'].map((name) => [name, placeOf(name)]));
+});
+assert.deepEqual(placed, {
+  'us-west-2': [-120, 46], ' US West ': [-120, 41], 'eu-central-9': [10, 50], Frankfurt: [9, 50], de: [10, 51], atlantis: null, '': null, constructor: null, eu: null,
+});
 await page.getByText('What a tier means').click();
 await page.getByText('Tier 3', { exact: true }).waitFor();
 await page.getByText('What a tier means').click();

@@ -8,14 +8,23 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 )
 
-// version is set when the program is built.
-var version = "v0.0.0-dev"
+// version is the one that Go has recorded of this module. Kubernetes reads it as the node's.
+var version = recorded()
+
+func recorded() string {
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version
+	}
+	return "v0.0.0-dev"
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

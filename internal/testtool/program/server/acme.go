@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,25 +16,29 @@ import (
 	"github.com/letsencrypt/pebble/v2/db"
 	"github.com/letsencrypt/pebble/v2/va"
 	"github.com/letsencrypt/pebble/v2/wfe"
-	"github.com/miekg/dns"
 
 	"github.com/gantry-market/gantry/internal/testtool/program/tool"
 )
 
-// validity of certificates, seconds.
+// validity of certificates where none is asked for, seconds.
 const validity = 90 * 24 * 3600
 
 // acme is Let's Encrypt's own test server. It checks names by TLS-ALPN-01 at a port of this machine, to which every
-// name leads.
-// usage: acme PORT
-// The command "orders" counts the certificates that were asked for.
+// name leads, and by DNS-01 with the zone of names.
+// usage: acme PORT [VALIDITY], of certificates in seconds.
+// Commands: "orders" counts the certificates that were asked for, "requests" all that was asked, "records" the TXT records
+// of the zone. "down" lets every connection break off until "up".
 func acme(args []string, in io.Reader, out io.Writer) error {
-	if len(args) != 1 {
-		return fmt.Errorf("acme: want PORT, got %d arguments", len(args))
+	if len(args) != 1 && len(args) != 2 {
+		return fmt.Errorf("acme: want PORT [VALIDITY], got %d arguments", len(args))
 	}
-	port, err := strconv.Atoi(args[0])
-	if err != nil {
-		return fmt.Errorf("acme: the port: %w", err)
+	numbers := []uint64{0, validity}
+	for i, text := range args {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return fmt.Errorf("acme: PORT and VALIDITY: %w", err)
+		}
+		numbers[i] = n
 	}
 	// Without these it sleeps before it checks a name, and has one in twenty requests wait for seconds.
 	for variable, value := range map[string]string{"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"} {
@@ -43,36 +46,60 @@ func acme(args []string, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("acme: %w", err)
 		}
 	}
-	names, stop, err := resolver()
+	zone, err := newNames()
 	if err != nil {
-		return fmt.Errorf("acme: the resolver: %w", err)
+		return fmt.Errorf("acme: the DNS server: %w", err)
 	}
-	defer stop()
+	defer zone.close()
 	quiet := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
-	authority := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "the default", ValidityPeriod: validity}})
-	checks := va.New(quiet, 1, port, true, names, store)
-	front := wfe.New(quiet, store, checks, authority, []string{"issuer.test"}, true, false, 1, 1)
-	handler := front.Handler()
-	var orders atomic.Int64
-	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent := &status{ResponseWriter: w}
-		handler.ServeHTTP(sent, r)
-		if strings.HasSuffix(r.URL.Path, "/order-plz") && sent.code == http.StatusCreated {
-			orders.Add(1)
-		}
-	}))
+	authority := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "the default", ValidityPeriod: numbers[1]}})
+	checks := va.New(quiet, 1, int(numbers[0]), true, zone.address, store)
+	pebble := wfe.New(quiet, store, checks, authority, []string{"issuer.test"}, true, false, 1, 1)
+	front := &counted{next: pebble.Handler()}
+	web := httptest.NewTLSServer(front)
 	defer web.Close()
 	return tool.Serve(in, out, map[string]string{
 		"directory": web.URL + wfe.DirectoryPath,
 		"ca":        string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})),
 		"root":      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.GetRootCert(0).Cert.Raw})),
+		"dns":       zone.address,
+		"key":       zone.key(),
 	}, func(command string) (string, error) {
-		if command != "orders" {
-			return "", fmt.Errorf("acme: unknown command %q", command)
+		switch command {
+		case "orders":
+			return strconv.FormatInt(front.orders.Load(), 10), nil
+		case "requests":
+			return strconv.FormatInt(front.requests.Load(), 10), nil
+		case "records":
+			return strconv.Itoa(zone.count()), nil
+		case "down", "up":
+			front.down.Store(command == "down")
+			web.CloseClientConnections()
+			return command, nil
 		}
-		return strconv.FormatInt(orders.Load(), 10), nil
+		return "", fmt.Errorf("acme: unknown command %q", command)
 	})
+}
+
+// counted counts what is asked of a server, and breaks connections off while it is down.
+type counted struct {
+	next             http.Handler
+	orders, requests atomic.Int64
+	down             atomic.Bool
+}
+
+// ServeHTTP implements http.Handler.
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.requests.Add(1)
+	if c.down.Load() {
+		panic(http.ErrAbortHandler)
+	}
+	sent := &status{ResponseWriter: w}
+	c.next.ServeHTTP(sent, r)
+	if strings.HasSuffix(r.URL.Path, "/order-plz") && sent.code == http.StatusCreated {
+		c.orders.Add(1)
+	}
 }
 
 type status struct {
@@ -83,24 +110,4 @@ type status struct {
 func (s *status) WriteHeader(code int) {
 	s.code = code
 	s.ResponseWriter.WriteHeader(code)
-}
-
-// resolver says that every name is this machine.
-func resolver() (address string, stop func(), err error) {
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	started := make(chan struct{})
-	s := &dns.Server{Listener: at, NotifyStartedFunc: func() { close(started) }, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
-		m := new(dns.Msg).SetReply(q)
-		if len(q.Question) == 1 && q.Question[0].Qtype == dns.TypeA {
-			m.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
-		}
-		_ = w.WriteMsg(m)
-	})}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = s.ActivateAndServe() }()
-	<-started
-	return at.Addr().String(), func() { _ = s.Shutdown(); <-done }, nil
 }

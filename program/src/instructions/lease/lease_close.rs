@@ -87,7 +87,7 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
         || (lease.last_report_period >= last_period && lease.report_window == CLOSED)
         || now > deadline;
     require!(tail_known, MarketError::Unsettled);
-    let rating_over = lease.ended_at.checked_add(lease.rating_secs as i64).or_overflow()? <= now;
+    let rating_over = lease.rating_until()? <= now;
     let by_customer = *accounts.authority.address() == lease.customer;
     // What paid nothing cannot be rated.
     require!(lease.rating != 0 || lease.paid == 0 || by_customer || rating_over, MarketError::TooEarly);
@@ -124,7 +124,7 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<u64> {
     if params.emission_bps > 0 {
         match accounts.provider.as_ref() {
             Some(provider) if *provider.address() == lease.provider => {
-                credit_provider(provider.account(), fee, params)?;
+                credit_provider(provider.account(), fee, params, accounts.node.uptime_bps)?;
             }
             Some(_) => return fail(MarketError::WrongAccount),
             None => return fail(MarketError::MissingAccount),
@@ -133,15 +133,16 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<u64> {
     Ok(award)
 }
 
-/// Notes what the fee earns its provider by emission, by the parameters of today. A provider that is closed gets none: its
-/// leases must close all the same.
-fn credit_provider(view: &AccountView, fee: u64, params: &Params) -> Result<()> {
+/// Notes what the fee earns its provider by emission, by the parameters and the node's uptime of today. A provider that is
+/// closed gets none: its leases must close all the same.
+fn credit_provider(view: &AccountView, fee: u64, params: &Params, uptime_bps: u16) -> Result<()> {
     if !view.owned_by(&crate::ID) {
         return Ok(());
     }
     let mut provider: Provider = records::read(view)?;
     // What fits no number is more than there are tokens, and nothing may keep a lease from closing.
-    let earned = harm_in_stake(bps_of(fee, params.emission_bps)?, params.stake_price).unwrap_or(u64::MAX);
+    let part = bps_of(bps_of(fee, params.emission_bps)?, uptime_bps)?;
+    let earned = harm_in_stake(part, params.stake_price).unwrap_or(u64::MAX);
     provider.emission = provider.emission.saturating_add(earned);
     records::write(view, &provider)
 }

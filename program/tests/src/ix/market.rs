@@ -2,7 +2,7 @@ use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::Params;
 use gantry_market::{accounts, instruction, ID};
 use solana_address::Address;
-use solana_instruction::Instruction;
+use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
 
 use super::{build, system_program};
@@ -17,6 +17,50 @@ pub fn upgradeable_loader() -> Address {
 
 pub fn program_data() -> Address {
     Address::find_program_address(&[ID.as_ref()], &upgradeable_loader()).0
+}
+
+/// An instruction of the market's authority, in the name of another.
+pub fn by(mut instruction: Instruction, w: &Testbed, who: &Address) -> Instruction {
+    for meta in instruction.accounts.iter_mut().filter(|meta| meta.pubkey == w.authority.pubkey()) {
+        meta.pubkey = *who;
+    }
+    instruction
+}
+
+/// Gives the program to another key or address, which need not sign.
+pub fn set_upgrade_authority(from: &Address, to: &Address) -> Instruction {
+    let accounts = vec![
+        AccountMeta::new(program_data(), false),
+        AccountMeta::new_readonly(*from, true),
+        AccountMeta::new_readonly(*to, false),
+    ];
+    Instruction { program_id: upgradeable_loader(), accounts, data: 4u32.to_le_bytes().to_vec() }
+}
+
+/// Replaces the program by what a buffer holds. The rest of the buffer's lamports goes to `spill`.
+pub fn upgrade(authority: &Address, buffer: &Address, spill: &Address) -> Instruction {
+    let sysvar = |name| AccountMeta::new_readonly(Address::from_str_const(name), false);
+    let accounts = vec![
+        AccountMeta::new(program_data(), false),
+        AccountMeta::new(ID, false),
+        AccountMeta::new(*buffer, false),
+        AccountMeta::new(*spill, false),
+        sysvar("SysvarRent111111111111111111111111111111111"),
+        sysvar("SysvarC1ock11111111111111111111111111111111"),
+        AccountMeta::new_readonly(*authority, true),
+    ];
+    Instruction { program_id: upgradeable_loader(), accounts, data: 3u32.to_le_bytes().to_vec() }
+}
+
+/// Moves tokens.
+pub fn token_transfer(from: &Address, to: &Address, owner: &Address, amount: u64) -> Instruction {
+    let accounts = vec![
+        AccountMeta::new(*from, false),
+        AccountMeta::new(*to, false),
+        AccountMeta::new_readonly(*owner, true),
+    ];
+    let data = [&[3], &amount.to_le_bytes()[..]].concat();
+    Instruction { program_id: token_program(), accounts, data }
 }
 
 pub fn market_init(w: &Testbed) -> Instruction {

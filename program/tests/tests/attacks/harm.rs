@@ -1,10 +1,11 @@
 //! What somebody can make others lose without a gain of its own: what that costs, and what the others lose.
 
-use gantry_market::constants::MAX_KEEPERS;
+use gantry_market::constants::{MAX_KEEPERS, RATING_SECS_PER_PAID};
 use gantry_market::errors::MarketError;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::Node;
+use gantry_market::state::{Node, Params};
 use gantry_market_tests::setups::ASK;
+use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, pda, Actor, Testbed};
 
 use super::money::{wealth, Usd};
@@ -106,7 +107,7 @@ pub fn a_dispute_without_a_reason_holds_stake() -> Harm {
 
 /// Finding P 25. Customer and provider have one owner.
 pub fn a_lease_of_a_second_holds_the_rent_of_its_keeper() -> Harm {
-    let mut w = Testbed::new();
+    let mut w = Testbed::with(Params { rating_secs: 604_800, ..test_params() });
     let deal = w.running();
     let all: [&Actor; 2] = [&deal.customer, &deal.provider];
     let before = wealth(&w, &all);
@@ -115,7 +116,7 @@ pub fn a_lease_of_a_second_holds_the_rent_of_its_keeper() -> Harm {
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
     let (rent, stranger) = (w.lamports(&deal.lease), w.actor());
     let close = ix::lease_close(&w, &stranger.wallet(), &deal.lease);
-    w.warp(i64::from(w.params.rating_secs) - 1);
+    w.warp(i64::from(RATING_SECS_PER_PAID) - 1);
     w.refused(close.clone(), &[&stranger.key], MarketError::TooEarly);
     w.warp(1);
     w.ok(close, &[&stranger.key]);
@@ -123,8 +124,10 @@ pub fn a_lease_of_a_second_holds_the_rent_of_its_keeper() -> Harm {
         source: "P 25",
         action: "A provider's own customer rents it for a second, pays it, and rates nothing",
         cost: Usd(before - wealth(&w, &all)),
-        harm: format!("{rent} lamports of the keeper are held for `rating_secs` (7 days) and come back"),
-        bound: "what a keeper puts into leases: it need not award orders whose fee is not worth the rent that they hold",
+        harm: format!(
+            "{rent} lamports of the keeper are held for {RATING_SECS_PER_PAID} seconds and come back"
+        ),
+        bound: "the time to rate is a thousand times the time that was paid for, `rating_secs` at most",
     }
 }
 

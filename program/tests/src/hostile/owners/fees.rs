@@ -1,5 +1,6 @@
 //! Reputation is bought with fees that nobody gets back: what a node's record gains by leases and ratings, and what a
-//! provider is credited for emission, is no more than what their leases left in the fee vault.
+//! provider is credited for emission, is no more than what their leases left in the fee vault; of the latter the part of
+//! the time that the node was up.
 
 use std::collections::BTreeMap;
 
@@ -43,9 +44,13 @@ impl Fees {
             let Some((before, after)) = change.both() else { continue };
             let credited = i128::from(after.emission) - i128::from(before.emission);
             let params = &market.params;
-            let share = swept.max(0) * i128::from(params.emission_bps) * i128::from(STAKE_UNIT);
-            if credited * i128::from(params.stake_price) * i128::from(BPS) > share {
-                return broken(FEES, format!("{}: {credited} credited, {swept} swept", act.name));
+            let up = closed
+                .and_then(|(_, lease)| act.ledger.get::<Node>(&lease.node))
+                .map_or(0, |node| i128::from(node.uptime_bps));
+            let share = swept.max(0) * i128::from(params.emission_bps) * up * i128::from(STAKE_UNIT);
+            let whole = i128::from(BPS) * i128::from(BPS);
+            if credited * i128::from(params.stake_price) * whole > share {
+                return broken(FEES, format!("{}: {credited} credited, {swept} swept, {up} up", act.name));
             }
         }
         for change in act.changes::<Node>() {

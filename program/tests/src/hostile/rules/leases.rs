@@ -309,8 +309,9 @@ fn closed(act: &Act, change: &Change<Lease>, lease: &Lease) -> Verdict {
         "claimed pay is paid before a close",
         "{at}"
     );
-    // What paid nothing cannot be rated.
+    // What paid nothing cannot be rated, and what paid little for a short time only.
+    let to_rate = lease.paid_secs.saturating_mul(1_000).min(lease.rating_secs);
     let rated = lease.rating != 0 || lease.paid == 0 || act.signed(&lease.customer);
-    must!(rated || act.now >= lease.ended_at + i64::from(lease.rating_secs), "there is time to rate", "{at}");
+    must!(rated || act.now >= lease.ended_at + i64::from(to_rate), "there is time to rate", "{at}");
     Ok(())
 }

@@ -1,0 +1,79 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/volumes"
+)
+
+// KeptVolumes are volumes that are kept, with the file that opens them.
+type KeptVolumes struct {
+	Volumes []volumes.KeptVolume `json:"volumes"`
+	KeyFile string               `json:"keyFile"`
+}
+
+// WriteVolumes writes a list of volumes.
+func WriteVolumes(w *Page, k *KeptVolumes) {
+	if len(k.Volumes) == 0 {
+		fmt.Fprintln(w, "no volume is kept; make one with: gantry deploy --image IMAGE --volume data:50GiB --keep")
+		return
+	}
+	rows := make([][]string, len(k.Volumes))
+	for i, v := range k.Volumes {
+		size, at, files, used := "-", "-", "-", "-"
+		if v.MiB > 0 {
+			size = mebibytes(v.MiB)
+		}
+		if v.Newest != nil {
+			at, files = service.When(v.Newest.At), Mebibytes(uint64(v.Newest.Bytes))
+		}
+		if v.UsedBy != nil {
+			used = cmp.Or(v.UsedBy.Lease, v.UsedBy.Says)
+		}
+		if v.Unreadable != "" {
+			used = v.Unreadable
+		}
+		rows[i] = []string{v.Name, size, at, files, Mebibytes(uint64(v.Stored)), cost(&v), used}
+	}
+	w.Table("VOLUME|>SIZE|NEWEST SNAPSHOT (UTC)|>ITS FILES~2|>IN THE BUCKET|>A MONTH~1|USED BY", rows)
+	fmt.Fprintf(w, "they are opened by %s: keep a copy\n", k.KeyFile)
+}
+
+// WriteVolume writes one volume.
+func WriteVolume(w *Page, v *volumes.KeptVolume) {
+	fmt.Fprintf(w, "volume %s\n", v.Name)
+	if v.MiB > 0 {
+		fmt.Fprintf(w, " size       %s, at %s in the last container\n", mebibytes(v.MiB), v.Path)
+	}
+	if n := v.Newest; n == nil {
+		fmt.Fprintln(w, " newest     no snapshot: the next lease begins with an empty volume")
+	} else {
+		fmt.Fprintf(w, " newest     %s of %s UTC, %s in %s\n", n.Hash, service.When(n.At), Mebibytes(uint64(n.Bytes)), service.Plural(n.Files, "file"))
+	}
+	fmt.Fprintf(w, " stored     %s of %s\n", Mebibytes(uint64(v.Stored)), service.Plural(v.Snapshots, "snapshot"))
+	if v.Cost != "" {
+		fmt.Fprintf(w, " costs      %s a month, by the price that you have set\n", cost(v))
+	}
+	if v.UsedBy != nil {
+		fmt.Fprintf(w, " used by    %s\n", v.UsedBy.Says)
+	}
+}
+
+func cost(v *volumes.KeptVolume) string {
+	if v.Cost == "" {
+		return "-"
+	}
+	if v.Currency == "" {
+		return v.Cost
+	}
+	return v.Cost + " " + v.Currency
+}
+
+func mebibytes(n uint64) string {
+	if n >= 1<<10 && n%(1<<10) == 0 {
+		return fmt.Sprintf("%d GiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n)
+}

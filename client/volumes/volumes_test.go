@@ -1,0 +1,298 @@
+package volumes
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/s3test"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/snapshot"
+)
+
+// chain says what tests want of orders.
+type chain map[string]Standing
+
+func (c chain) standing(_ context.Context, order string) (Standing, error) {
+	if s, ok := c[order]; ok {
+		return s, nil
+	}
+	return Standing{Ended: -1}, nil
+}
+
+// computer is a store of a customer on one computer, with the key of that computer.
+func computer(s *s3test.Server, c chain, key byte) *Store {
+	price, _ := ParsePrice("0.5 USD")
+	return New(Options{
+		Folder: "team", Cluster: "cluster", Wallet: "wallet", Standing: c.standing, Price: price,
+		Open: func(folder string) (messages.Backup, error) {
+			of := sha256.Sum256(append([]byte{key}, folder...))
+			b := s.Backup(of[:])
+			b.Prefix = folder
+			return b, nil
+		},
+	})
+}
+
+// machine writes snapshots of a lease.
+type machine struct {
+	*snapshot.Bucket
+	root *os.Root
+}
+
+func machineOf(t *testing.T, s *Store, lease string, from snapshot.Hash) machine {
+	t.Helper()
+	b, err := s.open("data")
+	require.NoError(t, err)
+	b.For(lease)
+	root, err := os.OpenRoot(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { root.Close() })
+	if from != (snapshot.Hash{}) {
+		require.NoError(t, b.Restore(t.Context(), root, from))
+	}
+	return machine{b, root}
+}
+
+func (m machine) save(t *testing.T, content string) snapshot.Hash {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(m.root.Name(), "x"), []byte(content), 0o600))
+	h, err := m.Save(t.Context(), m.root, 1<<20)
+	require.NoError(t, err)
+	return h
+}
+
+var data = messages.Volume{Name: "data", MiB: 16, Path: "/data"}
+
+const live = "lease L, which is running"
+
+// A second lease begins with what the first has left, on another computer too. While the first may write, nobody else has the volume.
+func TestAVolumeGoesFromLeaseToLease(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	c := chain{}
+	one, other := computer(bucket, c, 1), computer(bucket, c, 1)
+	ctx := t.Context()
+
+	_, err := one.Find(ctx, messages.Volume{Name: "data"}, snapshot.Hash{}, false)
+	require.ErrorIs(t, err, ErrSize, "a new one without a size")
+	_, err = one.Show(ctx, "data")
+	require.ErrorIs(t, err, ErrNone)
+	found, err := one.Find(ctx, messages.Volume{Name: "data", MiB: 16}, snapshot.Hash{}, false)
+	require.NoError(t, err)
+	require.Equal(t, Found{Volume: data, New: true}, found)
+
+	found, err = one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.Zero(t, found.From)
+	_, err = other.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrInUse, "the order may come")
+	bucket.Advance(2 * placeTime)
+	_, err = other.Find(ctx, data, snapshot.Hash{}, false)
+	require.NoError(t, err, "it never came")
+	found, err = one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err, "it comes now")
+
+	c["order1"] = Standing{Live: live, Lease: "L"}
+	require.NoError(t, one.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	m := machineOf(t, one, "lease1", found.From)
+	m.save(t, "first")
+	_, err = other.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrInUse)
+	require.ErrorContains(t, err, live)
+	_, err = other.Delete(ctx, "data")
+	require.ErrorIs(t, err, ErrInUse)
+	last := m.save(t, "second")
+	info, err := other.Show(ctx, "data")
+	require.NoError(t, err)
+	require.Equal(t, live, info.UsedBy.Says)
+	require.Equal(t, 2, info.Snapshots)
+	require.Equal(t, int64(len("second")), info.Newest.Bytes)
+	require.Equal(t, last.String(), info.Newest.Hash)
+	require.NotEmpty(t, info.Cost)
+	require.Equal(t, "USD", info.Currency)
+
+	// The lease has ended: its last snapshot is waited for.
+	c["order1"] = Standing{Ended: time.Second}
+	claimed := make(chan Found, 1)
+	go func() {
+		f, err := other.Claim(ctx, "order2", messages.Volume{Name: "data", MiB: 16, Path: "/mnt"}, snapshot.Hash{})
+		if err == nil {
+			claimed <- f
+		}
+		close(claimed)
+	}()
+	select {
+	case <-claimed:
+		t.Fatal("the last snapshot was not waited for")
+	case <-time.After(2 * look):
+	}
+	last = m.save(t, "third")
+	require.NoError(t, m.Over(ctx))
+	found, ok := <-claimed
+	require.True(t, ok)
+	require.Equal(t, last, found.From)
+	require.Empty(t, found.Lost)
+	c["order2"] = Standing{Live: live}
+	require.NoError(t, other.Assign(ctx, "data", "order2", "lease2", snapshot.Hash{}))
+	n := machineOf(t, other, "lease2", found.From)
+	raw, err := n.root.ReadFile("x")
+	require.NoError(t, err)
+	require.Equal(t, "third", string(raw))
+
+	// A machine that everybody thought lost comes back: what it writes counts no more.
+	newest := n.save(t, "fourth")
+	bucket.Advance(time.Minute)
+	m.save(t, "of a ghost")
+	info, err = one.Show(ctx, "data")
+	require.NoError(t, err)
+	require.Equal(t, newest.String(), info.Newest.Hash)
+	require.Equal(t, "/mnt", info.Path)
+
+	// The second machine is lost: the volume is as its last snapshot, and the next customer is told.
+	c["order2"] = Standing{Ended: 2 * LastSnapshotTime}
+	found, err = one.Claim(ctx, "order3", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.Equal(t, newest, found.From)
+	require.Equal(t, "lease2", found.Lost)
+	require.NoError(t, one.Release(ctx, "data", "order3"))
+	all, err := other.List(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Nil(t, all[0].UsedBy, "nothing came of the order")
+	require.Equal(t, newest.String(), all[0].Newest.Hash)
+
+	_, err = one.Find(ctx, messages.Volume{Name: "data"}, snapshot.Hash{}, false)
+	require.NoError(t, err, "its size is known")
+	_, err = other.Delete(ctx, "data")
+	require.NoError(t, err)
+	for name := range bucket.Objects(t) {
+		require.NotContains(t, name, "/data/", "all of it is gone")
+	}
+	_, err = other.Delete(ctx, "data")
+	require.ErrorIs(t, err, ErrNone)
+}
+
+// Of clients that claim at once at most one has the volume.
+func TestOneOfManyHasTheVolume(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	ctx := t.Context()
+	const clients = 6
+	type result struct{ err error }
+	results := make(chan result, clients)
+	for i := range clients {
+		s := computer(bucket, chain{}, 1)
+		go func() {
+			_, err := s.Claim(ctx, "order"+string(rune('a'+i)), data, snapshot.Hash{})
+			results <- result{err}
+		}()
+	}
+	got := 0
+	for range clients {
+		if r := <-results; r.err == nil {
+			got++
+		} else {
+			require.ErrorIs(t, r.err, ErrInUse)
+		}
+	}
+	require.LessOrEqual(t, got, 1)
+}
+
+// What prune removes is never what the next lease begins with.
+func TestPruneKeepsTheNewest(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	s := computer(bucket, chain{}, 1)
+	ctx := t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	m := machineOf(t, s, "lease1", snapshot.Hash{})
+	m.save(t, "old")
+	newest := m.save(t, "newest")
+	require.NoError(t, m.Over(ctx))
+	ghost := machineOf(t, s, "another", snapshot.Hash{})
+	bucket.Advance(time.Minute)
+	ghost.save(t, "of a ghost")
+	require.NoError(t, ghost.Over(ctx))
+	bucket.Advance(72 * time.Hour)
+	b, err := s.open("data")
+	require.NoError(t, err)
+	_, err = b.Prune(ctx, snapshot.PruneOptions{Keep: 1, Grace: 48 * time.Hour})
+	require.NoError(t, err)
+	found, err := s.Find(ctx, data, snapshot.Hash{}, false)
+	require.NoError(t, err)
+	require.Equal(t, newest, found.From)
+	machineOf(t, s, "lease2", found.From)
+}
+
+// A volume of another key is shown as one, and neither used nor deleted.
+func TestAVolumeOfAnotherKey(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	mine, other := computer(bucket, chain{}, 1), computer(bucket, chain{}, 2)
+	ctx := t.Context()
+	_, err := mine.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	before := bucket.Objects(t)
+	_, err = other.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.ErrorIs(t, err, snapshot.ErrDamaged)
+	_, err = other.Delete(ctx, "data")
+	require.ErrorIs(t, err, snapshot.ErrDamaged)
+	all, err := other.List(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.NotEmpty(t, all[0].Unreadable)
+	for name, raw := range before {
+		require.True(t, bytes.Equal(raw, bucket.Objects(t)[name]), name)
+	}
+}
+
+// A volume that is too small for its files is refused before anything is bought.
+func TestASizeThatIsTooSmall(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	s := computer(bucket, chain{}, 1)
+	ctx := t.Context()
+	_, err := s.Claim(ctx, "order1", messages.Volume{Name: "data", MiB: 64, Path: "/data"}, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	m := machineOf(t, s, "lease1", snapshot.Hash{})
+	require.NoError(t, os.WriteFile(filepath.Join(m.root.Name(), "large"), nil, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(m.root.Name(), "large"), 20<<20))
+	_, err = m.Save(ctx, m.root, 1<<30)
+	require.NoError(t, err)
+	require.NoError(t, m.Over(ctx))
+	_, err = s.Find(ctx, data, snapshot.Hash{}, false)
+	require.ErrorIs(t, err, ErrSize)
+	require.ErrorContains(t, err, "20 MiB")
+}
+
+func TestTextsOfVolumes(t *testing.T) {
+	for text, want := range map[string]messages.Volume{
+		"data": {Name: "data"}, "data:50GiB": {Name: "data", MiB: 50 << 10}, "data:/mnt": {Name: "data", Path: "/mnt"}, "data:1TiB:/mnt/x": {Name: "data", MiB: 1 << 20, Path: "/mnt/x"},
+	} {
+		got, err := Parse(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "Data", "data:", "data:1GB", "data:0GiB", "data:1GiB:", "data:1GiB:/proc", "data:/", "a/b", "data:1GiB:here"} {
+		_, err := Parse(text)
+		require.ErrorIs(t, err, messages.ErrVolume, text)
+	}
+}
+
+func TestPrices(t *testing.T) {
+	p, err := ParsePrice("0.5 USD")
+	require.NoError(t, err)
+	require.Equal(t, "1.0000", p.of(2<<30))
+	none, err := ParsePrice("")
+	require.NoError(t, err)
+	require.Empty(t, none.of(1<<30))
+	for _, text := range []string{"free", "-1", "0", "0.02 US D", "NaN", "1e9"} {
+		_, err := ParsePrice(text)
+		require.Error(t, err, text)
+	}
+}

@@ -1,0 +1,115 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/internal/wait"
+)
+
+// Places of the guest.
+const (
+	modulesDir = "/modules"
+	portsDir   = "/sys/class/virtio-ports"
+)
+
+const (
+	portFor   = 30 * time.Second // how long the port may be missing
+	portPause = 20 * time.Millisecond
+)
+
+// mounts are file systems of the kernel. configfs comes after its module.
+var mounts = []struct {
+	kind, at string
+	flags    uintptr
+}{
+	{"proc", "/proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+	{"sysfs", "/sys", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+	{"devtmpfs", "/dev", unix.MS_NOSUID | unix.MS_NOEXEC},
+	{"securityfs", "/sys/kernel/security", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+}
+
+// Boot mounts the kernel's file systems and loads the modules.
+func Boot(log zerolog.Logger) error {
+	for _, m := range mounts {
+		if err := unix.Mount(m.kind, m.at, m.kind, m.flags, ""); err != nil {
+			return fmt.Errorf("mount %s at %s: %w", m.kind, m.at, err)
+		}
+	}
+	files, err := os.ReadDir(modulesDir) // in the order of names, which is that of loading
+	if err != nil {
+		return fmt.Errorf("modules: %w", err)
+	}
+	for _, f := range files {
+		err := load(filepath.Join(modulesDir, f.Name()))
+		switch {
+		case errors.Is(err, unix.ENODEV): // drivers of confidential machines say so where the machine is another one
+			log.Info().Str("module", f.Name()).Msg("this machine has no such device")
+		case err != nil:
+			return fmt.Errorf("load module %s: %w", f.Name(), err)
+		}
+	}
+	if err := unix.Mount("configfs", "/sys/kernel/config", "configfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount configfs: %w", err)
+	}
+	return nil
+}
+
+func load(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.FinitModule(int(f.Fd()), "", unix.MODULE_INIT_COMPRESSED_FILE)
+}
+
+// OpenPort waits for the port with a name, and for the host on its other end.
+func OpenPort(ctx context.Context, name string) (*Port, error) {
+	ctx, cancel := context.WithTimeout(ctx, portFor)
+	defer cancel()
+	for {
+		device, err := findPort(portsDir, name)
+		if err != nil {
+			return nil, err
+		}
+		if device != "" {
+			f, err := os.OpenFile(filepath.Join("/dev", device), os.O_RDWR, 0)
+			if err != nil {
+				return nil, fmt.Errorf("port %s: %w", name, err)
+			}
+			return &Port{file: f}, nil
+		}
+		if err := wait.For(ctx, portPause); err != nil {
+			return nil, fmt.Errorf("this machine has no serial port with the name %s: %w", name, err)
+		}
+	}
+}
+
+// findPort is the device of the port with a name; "" for none.
+func findPort(dir, name string) (string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("serial ports: %w", err)
+	}
+	at := slices.IndexFunc(files, func(f os.DirEntry) bool {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name(), "name"))
+		return err == nil && strings.TrimSpace(string(text)) == name
+	})
+	if at < 0 {
+		return "", nil
+	}
+	return files[at].Name(), nil
+}
+
+// Off switches the machine off. It returns only if that fails.
+func Off() error { return unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF) }

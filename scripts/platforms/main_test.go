@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A package that only Linux has is found out, as is one whose parts for another system are wrong.
+func TestFaultsOfOtherSystems(t *testing.T) {
+	for platform, want := range map[string]string{
+		"linux/amd64":   "",
+		"darwin/arm64":  "undefined: alone",
+		"windows/amd64": "cannot use",
+		"windows":       "write GOOS/GOARCH",
+	} {
+		err := check(t.Context(), platform, []string{"./testdata/linuxonly"})
+		if want == "" {
+			require.NoError(t, err, platform)
+			continue
+		}
+		require.ErrorContains(t, err, want, platform)
+	}
+}
+
+func TestNoPackage(t *testing.T) {
+	require.ErrorContains(t, check(t.Context(), "linux/amd64", []string{"errors"}), "no package of this module")
+}

@@ -1,0 +1,3 @@
+package linuxonly
+
+func alone() int { return 1 }

@@ -320,6 +320,7 @@ func (v *server[Req]) failed(r request[Req], err error) {
 		r.log.Debug().Err(err).Msg("handler failed")
 		refused = Refuse(CodeInternal, "")
 	}
+	r.keep() // the end of reading, below, is not the caller's leaving
 	v.refuse(r.stream, r.log, &refusal{"", refused})
 }
 

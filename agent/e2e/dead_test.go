@@ -41,7 +41,7 @@ func TestAnAgentThatWasDeadClaimsTheTimeOfItsJob(t *testing.T) {
 		r := w.receipt(a, l.Address)
 		claimed = r.Seconds
 		return r.Refused == ""
-	}, 10*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	time.Sleep(2 * time.Second)
 	if r := w.receipt(a, l.Address); r.Refused == "" { // it may ask for more
 		claimed = r.Seconds

@@ -61,7 +61,7 @@ func (w *testbed) find(a *agent) {
 	require.NoError(w.t, w.customer.Remember(w.keeper.Self()))
 	require.Eventually(w.t, func() bool {
 		return w.customer.Find(w.t.Context(), a.key, []solana.PublicKey{w.keeper.Key()}) == nil
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func (w *testbed) status(a *agent, lease solana.PublicKey) messages.LeaseAnswer {
@@ -165,11 +165,11 @@ func TestLeaseToCompletion(t *testing.T) {
 	require.Eventually(t, func() bool { // it claims the time until the job ended
 		r = w.receipt(a, l.Address)
 		return r.Refused == "" && r.Seconds >= 2
-	}, 5*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	require.LessOrEqual(t, r.Seconds, uint64(l.BillableSecs(l.EndedAt)))
 	l = w.until(l.Address, "it is paid", func(l market.Lease, ok bool) bool { return ok && uint64(l.PaidSecs) == r.Seconds })
 	require.EqualValues(t, r.Sequence, l.ReceiptSequence)
-	require.Eventually(t, func() bool { return strings.Contains(w.receipt(a, l.Address).Refused, "nothing to sign") }, 5*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.receipt(a, l.Address).Refused, "nothing to sign") }, time.Minute, 100*time.Millisecond)
 
 	instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{Authority: w.keys.Customers[0].Address(), Lease: l})
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestLeaseToCompletion(t *testing.T) {
 		_, err := w.sender.Send(t.Context(), w.keys.Customers[0].Key, nil, instruction)
 		return err == nil
 	}, 60*time.Second, time.Second)
-	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "account closed") }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "account closed") }, time.Minute, 50*time.Millisecond)
 
 	screen := a.command("status", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
 	require.Contains(t, screen, "1 of 1 keepers connected")
@@ -206,7 +206,7 @@ func TestStoppedByItsCustomer(t *testing.T) {
 
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	l = w.until(l.Address, "it runs", running)
-	require.Eventually(t, func() bool { return strings.Contains(w.logs(a, l.Address, false), "up\n") }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.logs(a, l.Address, false), "up\n") }, time.Minute, 50*time.Millisecond)
 	time.Sleep(2 * time.Second)
 	first := w.receipt(a, l.Address)
 	require.NotZero(t, first.Seconds)
@@ -237,7 +237,7 @@ func TestKilledAtEveryState(t *testing.T) {
 	a.kill() // with the job received; perhaps while starting
 	a.start()
 	l = w.until(l.Address, "it runs", running)
-	require.Eventually(t, func() bool { b, err := os.ReadFile(file); return err == nil && len(b) > 0 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { b, err := os.ReadFile(file); return err == nil && len(b) > 0 }, time.Minute, 20*time.Millisecond)
 	a.kill() // while running
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestKeeperMoves(t *testing.T) {
 	w.keeper = w.network(w.keys.Keepers[0].Key)
 	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: w.keys.Keepers[0].Address(), Multiaddr: w.keeper.Addrs()[0]})
 	w.send(w.keys.Keepers[0], instruction, err)
-	require.Eventually(t, func() bool { return w.keeper.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return w.keeper.Connected(a.key) }, time.Minute, 20*time.Millisecond)
 	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
 
@@ -286,7 +286,7 @@ func TestKeeperMoves(t *testing.T) {
 	again, err := p2p.New(p2p.Options{Key: w.keys.Keepers[0].Key, Listen: []string{at[:strings.Index(at, "/p2p/")]}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, again.Close()) })
-	require.Eventually(t, func() bool { return again.Connected(a.key) }, 15*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return again.Connected(a.key) }, time.Minute, 20*time.Millisecond)
 }
 
 // The node's RPC and WebSocket go away in the middle of a lease: the job goes on, keepers and customers are answered,

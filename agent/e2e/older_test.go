@@ -54,14 +54,14 @@ func TestAnOldStoreIsRefusedAndALostOneIsNot(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, current, 0o600))
 	a.start()
 	next := func() bool { return w.receipt(a, second.Address).Sequence > r.Sequence } // once another second has passed
-	require.Eventually(t, next, 10*time.Second, 200*time.Millisecond)
+	require.Eventually(t, next, time.Minute, 200*time.Millisecond)
 	a.stop()
 
 	// Without any, the agent serves: it finds the job by its supervisor, the lease goes on, and receipts go on above the
 	// settled one. A restart does not take the new store for an old copy.
 	require.NoError(t, os.Remove(path))
 	a.start()
-	require.Eventually(t, next, 10*time.Second, 200*time.Millisecond)
+	require.Eventually(t, next, time.Minute, 200*time.Millisecond)
 	a.stop()
 	a.start()
 	require.Zero(t, strings.Count(a.out.String(), "old copy"))

@@ -33,7 +33,7 @@ func newComputer(t *testing.T, key solana.PublicKey, at netip.Addr) *computer {
 	t.Helper()
 	var port mesh.Port
 	running(t, func(ctx context.Context) error { return port.Serve(ctx, netip.MustParseAddrPort("127.0.0.1:0")) })
-	require.Eventually(t, func() bool { return port.Number() != 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return port.Number() != 0 }, time.Minute, time.Millisecond)
 	link, stack, err := netstack.CreateNetTUN([]netip.Addr{at}, nil, mesh.MTU)
 	require.NoError(t, err)
 	private, err := mesh.NewPrivateKey()
@@ -65,7 +65,7 @@ func (c *computer) join(t *testing.T, kept bool, machines ...*machine) {
 			peers[i] = mesh.Peer{Key: a.Key, Allowed: []netip.Prefix{at}, Endpoint: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port)}
 			require.True(t, a.Refused == "" || a.Refused == messages.NetworkStarts, a.Refused)
 			return a.Refused == ""
-		}, 5*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 	}
 	require.NoError(t, c.device.SetPeers(peers))
 }

@@ -28,7 +28,7 @@ func declinesOf(t *testing.T, m *Manager, chain *fakeChain) []market.DeclineReas
 		defer chain.mu.Unlock()
 		all = append(all[:0], chain.declines...)
 		return len(all) > 0
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	cancel()
 	<-done
 	chain.mu.Lock()

@@ -28,12 +28,12 @@ func TestCommandsAndSecretsAreNotLogged(t *testing.T) {
 	<-m.Ready()
 	job := messages.JobSpec{Version: messages.Version, Command: []string{"train", "--token", "hunter2"}, Env: map[string]string{"TOKEN": "hunter3"}}
 	chain.award(job, true, time.Hour, true)
-	require.Eventually(t, m.Live, time.Second, time.Millisecond)
+	require.Eventually(t, m.Live, time.Minute, time.Millisecond)
 	_, err := m.Deploy(t.Context(), testCustomer, deployRequest(job))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, time.Minute, 5*time.Millisecond)
 	at := turns.Load()
-	require.Eventually(t, func() bool { return turns.Load() > at }, 5*time.Second, 5*time.Millisecond, "a watchdog sees the loop, also when nothing happens")
+	require.Eventually(t, func() bool { return turns.Load() > at }, time.Minute, 5*time.Millisecond, "a watchdog sees the loop, also when nothing happens")
 	cancel()
 	<-done
 	require.Contains(t, log.String(), "job received")

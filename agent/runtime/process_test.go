@@ -85,7 +85,7 @@ func stopAll(t *testing.T, p *Process) {
 // removeJob removes a job that is over. Its supervisor writes the exit shortly before it gives up the lock.
 func removeJob(t *testing.T, p *Process, lease string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return !errors.Is(p.Remove(background(t), lease), ErrRunning) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !errors.Is(p.Remove(background(t), lease), ErrRunning) }, time.Minute, 10*time.Millisecond)
 	_, err := p.Status(background(t), lease)
 	require.ErrorIs(t, err, ErrNotFound)
 }
@@ -278,7 +278,7 @@ func waitOutput(t *testing.T, p *Process, lease, want string) {
 	require.Eventually(t, func() bool {
 		b, _ := os.ReadFile(leaseDir(filepath.Join(p.root, lease)).log(Stdout))
 		return strings.Contains(string(b), want)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestLimits(t *testing.T) {
@@ -451,7 +451,7 @@ func TestKilledSupervisorMeansLost(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Lost, st.Phase)
 	require.Nil(t, st.Exit)
-	require.Eventually(t, func() bool { return !run.Job.alive() }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !run.Job.alive() }, time.Minute, 10*time.Millisecond)
 	st, err = p.Stop(background(t), "lost", 0)
 	require.NoError(t, err)
 	require.Equal(t, Lost, st.Phase)

@@ -236,5 +236,5 @@ func (v *served) hasFigures(want ...string) {
 		for _, line := range want {
 			require.Contains(c, "\n"+string(raw), "\n"+line)
 		}
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }

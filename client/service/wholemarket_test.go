@@ -146,7 +146,7 @@ func TestASearchOfAFollowedMarketListsNothing(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { cancel(); wait() }()
 	l := s.live.Load()
-	require.Eventually(t, func() bool { return l.whole.current() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.whole.current() != nil }, time.Minute, time.Millisecond)
 	shown := func() string {
 		found, err := s.Offers(ctx, "gpu=a100", SortAward)
 		require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestASearchOfAFollowedMarketListsNothing(t *testing.T) {
 
 	m.srv.Handle("refuse:logsSubscribe", nil)
 	m.srv.DropWS()
-	require.Eventually(t, func() bool { return l.whole.current() == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.whole.current() == nil }, time.Minute, time.Millisecond)
 	m.ask(t, 3_000_000) // is not announced
 	shows("3.00")
 	require.Greater(t, m.srv.Calls("getProgramAccounts"), 1)

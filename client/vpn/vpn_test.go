@@ -82,7 +82,7 @@ func running(t *testing.T, f func(context.Context) error) (stop func() error) {
 func served(t *testing.T, p *mesh.Port) {
 	t.Helper()
 	running(t, func(ctx context.Context) error { return p.Serve(ctx, netip.MustParseAddrPort("127.0.0.1:0")) })
-	require.Eventually(t, func() bool { return p.Number() != 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.Number() != 0 }, time.Minute, time.Millisecond)
 }
 
 // add adds a machine that serves HTTP with its name at a place. told is the place that the customer knows.
@@ -216,7 +216,7 @@ func proxied(t *testing.T, proxy string) *http.Transport {
 
 func places(t *testing.T, c *Computer, want ...int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return slices.Equal(c.Places(), want) }, 10*time.Second, 10*time.Millisecond, "places")
+	require.Eventually(t, func() bool { return slices.Equal(c.Places(), want) }, time.Minute, 10*time.Millisecond, "places")
 }
 
 func TestProgramsReachMembersByName(t *testing.T) {

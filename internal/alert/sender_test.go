@@ -84,7 +84,7 @@ func running(t *testing.T, o Options) (s *Sender, stop func()) {
 
 func (b *box) waits(t *testing.T, want ...string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.all()) >= len(want) }, 10*time.Second, time.Millisecond, "%v", want)
+	require.Eventually(t, func() bool { return len(b.all()) >= len(want) }, time.Minute, time.Millisecond, "%v", want)
 	time.Sleep(20 * time.Millisecond)
 	require.Equal(t, want, b.all())
 }
@@ -136,7 +136,7 @@ func TestUndeliveredSurvivesARestart(t *testing.T) {
 	b.fails.Store(true)
 	s, stop := running(t, Options{Targets: []Target{b.target("a")}, Memory: m})
 	s.Event(about("one"))
-	require.Eventually(t, func() bool { return s.Counts().Failed > 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Counts().Failed > 3 }, time.Minute, time.Millisecond)
 	stop()
 	b.fails.Store(false)
 	_, stop = running(t, Options{Targets: []Target{b.target("a")}, Memory: m})
@@ -194,7 +194,7 @@ func TestAHangingServerBlocksNobody(t *testing.T) {
 	begun := time.Now()
 	for i := range 2 * queueSize {
 		s.Event(about(fmt.Sprint(i)))
-		require.Eventually(t, func() bool { return len(b.all()) > i }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(b.all()) > i }, time.Minute, time.Millisecond)
 	}
 	require.Less(t, time.Since(begun), 10*time.Second)
 	stop()

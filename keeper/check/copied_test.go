@@ -39,7 +39,7 @@ func TestACopyThatDoesNotServeCostsNoCheck(t *testing.T) {
 		}
 		require.NoError(t, n.Remember(to))
 		require.NoError(t, n.Keep([]p2p.Peer{to}))
-		require.Eventually(t, func() bool { return n.Connected(to.Key) && keeper.Connected(keys[1].PublicKey()) }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return n.Connected(to.Key) && keeper.Connected(keys[1].PublicKey()) }, time.Minute, time.Millisecond)
 	}
 	for range 10 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -89,7 +89,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 		left := 0
 		x.Read(func(v *view.Accounts) { left = len(v.Faults) })
 		return left == 1
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	time.Sleep(300 * time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)

@@ -60,7 +60,7 @@ func TestAKeeperThatStandsByShowsIt(t *testing.T) {
 		addr, err := os.ReadFile(k.c.path(fileHTTP))
 		url = "http://" + strings.TrimSpace(string(addr))
 		return err == nil && k.remote.Waits() != nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	get := func(path string) (int, string) {
 		resp, err := http.Get(url + path)
 		require.NoError(t, err)

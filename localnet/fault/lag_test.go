@@ -150,7 +150,7 @@ func (c *cluster) behind(t *testing.T) (*Proxy, *History, *chain.Client) {
 // seen waits until the history has a slot.
 func seen(t *testing.T, h *History, slot uint64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return h.last().slot >= slot }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return h.last().slot >= slot }, time.Minute, time.Millisecond)
 }
 
 // All that a node shows while it is behind is of one time: slots, blocks, accounts, transactions.

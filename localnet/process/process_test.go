@@ -69,7 +69,7 @@ func alive(pid int) bool {
 
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, 10*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, cond, time.Minute, 5*time.Millisecond, what)
 }
 
 func readPid(t *testing.T, path string) int {

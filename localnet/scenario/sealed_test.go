@@ -181,7 +181,7 @@ func TestOmittedBid(t *testing.T) {
 		}
 		path = filepath.Join(t.TempDir(), "bids.json")
 		return os.WriteFile(path, []byte(out.Stdout), 0o600) == nil
-	}, 10*time.Second, 200*time.Millisecond)
+	}, time.Minute, 200*time.Millisecond)
 	r := replay(t, n, customer, unjust, d.Order, "--acks", path)
 	require.False(t, r.OK)
 	require.Len(t, r.Violations, 1)

@@ -106,7 +106,7 @@ func startSlurm(t *testing.T) *slurm {
 	s.write("gantry-munge.key", string(key))
 	run(t, s.path("munged.log"), "munged", "--foreground", "--force", "--key-file", s.path("gantry-munge.key"), "--socket", s.path("munge.socket"),
 		"--pid-file", s.path("munged.pid"), "--log-file", s.path("munged-own.log"), "--seed-file", s.path("munged.seed"))
-	require.Eventually(t, func() bool { _, err := os.Stat(s.path("munge.socket")); return err == nil }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(s.path("munge.socket")); return err == nil }, time.Minute, 50*time.Millisecond)
 	s.start()
 	return s
 }

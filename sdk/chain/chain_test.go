@@ -290,7 +290,7 @@ func TestFailover(t *testing.T) {
 	require.False(t, c.Health()[0].Healthy)
 	require.True(t, c.Health()[1].Healthy)
 	a.Down(false)
-	require.Eventually(t, func() bool { return slot() == 1 }, 3*time.Second, 20*time.Millisecond, "the preferred endpoint is used again")
+	require.Eventually(t, func() bool { return slot() == 1 }, time.Minute, 20*time.Millisecond, "the preferred endpoint is used again")
 	require.True(t, c.Health()[0].Healthy)
 
 	a.Handle("getSlot", func([]json.RawMessage) (any, *fakerpc.Error) {
@@ -463,7 +463,7 @@ func TestWebsocket(t *testing.T) {
 	hear := func(m json.RawMessage) error { heard <- m; return nil }
 	sub, err := ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", hear)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Subscribers("slotSubscribe") == 1 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Subscribers("slotSubscribe") == 1 }, time.Minute, time.Millisecond)
 	for i := range 100 {
 		s.Notify("slotSubscribe", i)
 	}
@@ -493,7 +493,7 @@ func TestWebsocketReadsLongMessages(t *testing.T) {
 	heard := make(chan json.RawMessage, 1)
 	_, err = ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", func(m json.RawMessage) error { heard <- m; return nil })
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Subscribers("slotSubscribe") == 1 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Subscribers("slotSubscribe") == 1 }, time.Minute, time.Millisecond)
 	long := strings.Repeat("x", 1<<20)
 	s.Notify("slotSubscribe", long)
 	select {

@@ -61,7 +61,7 @@ func TestAFailoverEndpointOfAnotherClusterIsNeverUsed(t *testing.T) {
 	require.Eventually(t, func() bool {
 		slot, err := c.Slot(ctxFor(t), chain.Confirmed)
 		return err == nil && slot == 1
-	}, 3*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	genesis, err := c.Genesis(ctxFor(t))
 	require.NoError(t, err)
 	require.Equal(t, chain.DevnetGenesis, genesis.String())
@@ -88,7 +88,7 @@ func TestAnEndpointIsAskedAgainWhenItRecovers(t *testing.T) {
 	}
 	require.Equal(t, before, s.Calls("getSlot"))
 	genesis.Store(chain.DevnetGenesis)
-	require.Eventually(t, func() bool { _, err := c.Slot(ctxFor(t), chain.Confirmed); return err == nil }, 3*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := c.Slot(ctxFor(t), chain.Confirmed); return err == nil }, time.Minute, 20*time.Millisecond)
 }
 
 // A client that knows its cluster, from a store for example, believes no endpoint that says otherwise.
@@ -118,10 +118,10 @@ func TestATransactionIsSentToEveryEndpoint(t *testing.T) {
 	c := client(t, slow, a, b)
 	began := time.Now()
 	require.NoError(t, c.Send(ctxFor(t), []byte{1}, chain.SendOptions{}))
-	require.Less(t, time.Since(began), time.Second)
+	require.Less(t, time.Since(began), 9*time.Second, "it did not wait for the one that holds")
 	require.Eventually(t, func() bool {
 		return a.Calls("sendTransaction") == 1 && b.Calls("sendTransaction") == 1 && slow.Calls("sendTransaction") == 1
-	}, time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	close(hold)
 
 	// One refuses what another takes: it is on its way.

@@ -243,7 +243,7 @@ func TestForeignPacketsAreDropped(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, got, "a to ")
 	}
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.EqualValues(c, sent, m.port.Foreign()) }, 5*time.Second, 20*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.EqualValues(c, sent, m.port.Foreign()) }, time.Minute, 20*time.Millisecond)
 }
 
 // A node that speaks no QUIC has one socket of the port's own.
@@ -253,7 +253,7 @@ func TestANodeWithoutQUICReachesAddressesOfIPv4(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- port.Serve(ctx, netip.MustParseAddrPort("0.0.0.0:0")) }()
 	t.Cleanup(func() { cancel(); require.NoError(t, <-served) })
-	require.Eventually(t, func() bool { return port.Number() != 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return port.Number() != 0 }, time.Minute, time.Millisecond)
 
 	a, b := join(t, machine{port: port}, "10.77.0.1"), join(t, newMachine(t), "10.77.0.2")
 	b.serve(t, "b")

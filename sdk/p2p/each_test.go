@@ -29,7 +29,7 @@ func TestEachProcessOfAKeyIsAsked(t *testing.T) {
 		})
 		require.NoError(t, n.Remember(to))
 		require.NoError(t, n.Keep([]Peer{to}))
-		require.Eventually(t, func() bool { return n.Connected(to.Key) }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return n.Connected(to.Key) }, time.Minute, time.Millisecond)
 	}
 	var who []string
 	require.Eventually(t, func() bool {
@@ -40,7 +40,7 @@ func TestEachProcessOfAKeyIsAsked(t *testing.T) {
 			who = append(who, a.Who)
 		}
 		return len(who) == 2
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.ElementsMatch(t, []string{"first", "second"}, who)
 	all, err := CallEach[ping, pong](testCtx(t), keeper, key.PublicKey(), p, ping{7}, 1)
 	require.NoError(t, err)

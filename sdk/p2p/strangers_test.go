@@ -188,7 +188,7 @@ func TestWhoFindsNoPlaceReadsWhy(t *testing.T) {
 			require.Less(t, after-before, uint64(10))
 
 			known.Store(late.Key(), true)
-			require.Eventually(t, func() bool { return late.Connected(k.Key()) }, 15*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return late.Connected(k.Key()) }, time.Minute, 20*time.Millisecond)
 			_, err = Call[echoReq, echoResp](ctx, late, k.Key(), echo, echoReq{Text: "x"})
 			require.NoError(t, err)
 		})

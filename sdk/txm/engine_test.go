@@ -137,7 +137,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(landed) == rounds+many/2+1+checked
-	}, 5*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NotZero(t, landed[0].Units)
 	require.NotZero(t, landed[0].Fee)
 	require.NotEmpty(t, landed[0].Logs)

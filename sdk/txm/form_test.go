@@ -96,7 +96,7 @@ func TestAnUnknownFormIsWaitedFor(t *testing.T) {
 		_, err := m.Submit(ctxFor(t), Intent{ID: "large", Instructions: large("a")})
 		done <- err
 	}()
-	require.Eventually(t, func() bool { return m.InFlight() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.InFlight() == 1 }, time.Minute, time.Millisecond)
 	r.chain.mu.Lock()
 	r.chain.oneErr = nil
 	r.chain.mu.Unlock()

@@ -378,7 +378,7 @@ func TestForgetfulNode(t *testing.T) {
 	require.NoError(t, s.put(rec))
 	_, err = m2.Resume(nil)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return m2.InFlight() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m2.InFlight() == 0 }, time.Minute, time.Millisecond)
 	got, err = m2.Wait(ctxFor(t), "confirmed", chain.Confirmed)
 	require.NoError(t, err)
 	require.Equal(t, res.Signature, got.Signature)
@@ -469,7 +469,7 @@ func TestClosed(t *testing.T) {
 		_, err := m.Submit(ctxFor(t), Intent{ID: "x", Instructions: do("a")})
 		errs <- err
 	}()
-	require.Eventually(t, func() bool { return m.InFlight() == 1 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.InFlight() == 1 }, time.Minute, time.Millisecond)
 	m.Close()
 	require.ErrorIs(t, <-errs, ErrClosed)
 	_, err := m.Submit(ctxFor(t), Intent{ID: "y", Instructions: do("a")})
@@ -553,7 +553,7 @@ func TestRefusalAfterRestartIsNoProof(t *testing.T) {
 		r.chain.mu.Lock()
 		defer r.chain.mu.Unlock()
 		return len(r.chain.pool) > 0
-	}, time.Second, 100*time.Microsecond)
+	}, time.Minute, 100*time.Microsecond)
 	first.Close()
 	require.NoError(t, s.Close())
 	r.chain.mu.Lock()

@@ -88,17 +88,17 @@ func TestAListMakesNothingGone(t *testing.T) {
 				l.mu.Unlock()
 				l.srv.Handle("getSlot", func([]json.RawMessage) (any, *fakerpc.Error) { return 1010, nil })
 				c := l.watch(t, func(o *watch.Options) { o.Scope, o.ResyncGap = scope, 50*time.Millisecond })
-				require.Eventually(t, func() bool { return c.store.Len() == 2 }, 5*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return c.store.Len() == 2 }, time.Minute, time.Millisecond)
 				end := l.lists(result)
 				l.srv.DropWS() // the next connection begins with a list
 				c.quiet(t, 1500*time.Millisecond)
 				require.Equal(t, 2, c.store.Len())
 				end()
 				l.put(key(1), "a2")
-				require.Eventually(t, func() bool { v, _ := c.store.Get(key(1)); return v == "a2" }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { v, _ := c.store.Get(key(1)); return v == "a2" }, time.Minute, time.Millisecond)
 				l.put(key(2), "")
 				l.srv.Notify("accountSubscribe", map[string]any{"context": map[string]any{"slot": 1012}, "value": account(solana.SystemProgramID, 0, "")})
-				require.Eventually(t, func() bool { return c.store.Len() == 1 }, 10*time.Second, time.Millisecond, "what is closed is seen")
+				require.Eventually(t, func() bool { return c.store.Len() == 1 }, time.Minute, time.Millisecond, "what is closed is seen")
 			})
 		}
 	}
@@ -114,7 +114,7 @@ func TestANodeThatLagsTakesNothingBack(t *testing.T) {
 	l.put(key(2), "b")
 	var said logs
 	c := l.watch(t, func(o *watch.Options) { o.Log = zerolog.New(&said) })
-	require.Eventually(t, func() bool { return c.store.Len() == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.store.Len() == 2 }, time.Minute, time.Millisecond)
 	l.mu.Lock()
 	slot := l.slot
 	l.slot, l.data[key(1)] = 3, "old"
@@ -127,7 +127,7 @@ func TestANodeThatLagsTakesNothingBack(t *testing.T) {
 	l.mu.Lock()
 	l.slot, l.data[key(1)], l.data[key(2)] = slot, "new", "b"
 	l.mu.Unlock()
-	require.Eventually(t, func() bool { return c.w.Status().Connected }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.w.Status().Connected }, time.Minute, time.Millisecond)
 	c.quiet(t, 100*time.Millisecond)
 }
 
@@ -161,7 +161,7 @@ func TestWhatWasClosedUnseenIsGone(t *testing.T) {
 	l.srv.Down(true)
 	l.put(key(2), "")
 	l.srv.Down(false)
-	require.Eventually(t, func() bool { return c.store.Len() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.store.Len() == 1 }, time.Minute, time.Millisecond)
 	require.Equal(t, 2, l.srv.Calls("getMultipleAccounts"))
 }
 
@@ -192,7 +192,7 @@ func TestTwoEndpointsMustSayThatAnAccountIsGone(t *testing.T) {
 	}
 	well.put(key(2), "")
 	ill.announce(key(2), "", 2000)
-	require.Eventually(t, func() bool { return con.store.Len() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return con.store.Len() == 1 }, time.Minute, time.Millisecond)
 }
 
 // As long as nobody answers whether an account is gone it is there.
@@ -268,7 +268,7 @@ func TestWhatLeavesAScopeUnseen(t *testing.T) {
 	l.srv.Down(true)
 	l.put(key(1), "awarded")
 	l.srv.Down(false)
-	require.Eventually(t, func() bool { return c.store.Len() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.store.Len() == 1 }, time.Minute, time.Millisecond)
 	require.Zero(t, said.count("incompletely"))
 }
 
@@ -291,7 +291,7 @@ func TestAFirstListWithoutWhatIsCertain(t *testing.T) {
 	l.mu.Unlock()
 	before := c.w.Status().Reconnects
 	l.srv.DropWS()
-	require.Eventually(t, func() bool { return c.w.Status().Reconnects > before && c.w.Status().Connected }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.w.Status().Reconnects > before && c.w.Status().Connected }, time.Minute, time.Millisecond)
 	l.put(key(2), "b")
 	c.expect(t, "1 a", "2 b")
 }
@@ -321,7 +321,7 @@ func TestALaterListThatFails(t *testing.T) {
 	c := l.watch(t, func(o *watch.Options) { o.Resnapshot, o.ResyncGap = 50*time.Millisecond, 50*time.Millisecond })
 	defer l.lists("null")()
 	before := l.srv.Calls("getProgramAccounts")
-	require.Eventually(t, func() bool { return l.srv.Calls("getProgramAccounts") > before+3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.srv.Calls("getProgramAccounts") > before+3 }, time.Minute, time.Millisecond)
 	l.put(key(2), "b")
 	c.expect(t, "1 a", "2 b")
 	require.True(t, c.w.Status().Connected)

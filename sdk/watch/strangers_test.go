@@ -50,7 +50,7 @@ func TestUnreadableTransactionsDoNotMakeWatchersStartOver(t *testing.T) {
 		mention(l, byte(n))
 		time.Sleep(2 * time.Millisecond)
 	}
-	require.Eventually(t, func() bool { return w.Status().Snapshots == 2 }, 2*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Status().Snapshots == 2 }, time.Minute, time.Millisecond)
 	time.Sleep(200 * time.Millisecond)
 	require.EqualValues(t, 2, w.Status().Snapshots)
 	require.Zero(t, w.Status().Reconnects)
@@ -66,9 +66,9 @@ func TestMentionsOfTheProgramCostNobodyARead(t *testing.T) {
 	}
 	key := solana.NewWallet().PublicKey()
 	l.put(key, "x")
-	require.Eventually(t, func() bool { return w.Status().Accounts == 1 }, 2*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Status().Accounts == 1 }, time.Minute, time.Millisecond)
 	l.put(key, "")
-	require.Eventually(t, func() bool { return w.Status().Accounts == 0 }, 2*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Status().Accounts == 0 }, time.Minute, time.Millisecond)
 	require.LessOrEqual(t, l.srv.Calls("getTransaction"), 2, "only of those that ran it")
 	require.Zero(t, w.Status().Reconnects)
 }
@@ -156,7 +156,7 @@ func TestWhatIsLedToAnewIsReadAnew(t *testing.T) {
 		return there
 	}
 	for n := first; n < first+20; n++ {
-		require.Eventually(t, func() bool { return has(key(n)) && has(key(2)) && c.store.Len() == 2 }, 5*time.Second, time.Millisecond, "change %d", n-first)
+		require.Eventually(t, func() bool { return has(key(n)) && has(key(2)) && c.store.Len() == 2 }, time.Minute, time.Millisecond, "change %d", n-first)
 		l.put(key(n), "b")
 		l.put(key(n+1), "a leads")
 	}

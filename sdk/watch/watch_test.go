@@ -206,7 +206,7 @@ func (c *consumer) expect(t testing.TB, want ...string) {
 		defer c.mu.Unlock()
 		return append([]string{}, c.events...)
 	}
-	require.Eventually(t, func() bool { return len(get()) >= len(want) }, 5*time.Second, time.Millisecond, "have %v, want %v", get(), want)
+	require.Eventually(t, func() bool { return len(get()) >= len(want) }, time.Minute, time.Millisecond, "have %v, want %v", get(), want)
 	time.Sleep(30 * time.Millisecond) // anything doubled would come now
 	require.Equal(t, want, get())
 }
@@ -241,7 +241,7 @@ func TestGapIsRepaired(t *testing.T) {
 	l.put(key(2), "b")
 	l.put(key(3), "c")
 	c := l.watch(t)
-	require.Eventually(t, func() bool { return c.store.Len() == 3 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.store.Len() == 3 }, time.Minute, time.Millisecond)
 	c.mu.Lock()
 	c.events = nil
 	c.mu.Unlock()
@@ -349,7 +349,7 @@ func TestRandomTrouble(t *testing.T) {
 					}
 				}
 				return true
-			}, 8*time.Second, 5*time.Millisecond)
+			}, time.Minute, 5*time.Millisecond)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			told := map[string]bool{}

@@ -208,7 +208,7 @@ func (w *world) status(pod *corev1.Pod) corev1.PodStatus {
 // until waits for a status.
 func (w *world) until(pod *corev1.Pod, what string, is func(corev1.PodStatus) bool) corev1.PodStatus {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return is(w.status(pod)) }, 10*time.Second, time.Millisecond, "%s: %+v", what, w.status(pod))
+	require.Eventually(w.t, func() bool { return is(w.status(pod)) }, time.Minute, time.Millisecond, "%s: %+v", what, w.status(pod))
 	return w.status(pod)
 }
 

@@ -41,7 +41,7 @@ func TestAJobSucceedsAndFails(t *testing.T) {
 	w.server.change(func() { clear(w.server.leases) })
 	require.Equal(t, "two\n", w.logs(good, api.ContainerLogOpts{Tail: 1}))
 	require.NoError(t, w.DeletePod(t.Context(), good))
-	require.Eventually(t, func() bool { return errdefs.IsNotFound(w.DeletePod(t.Context(), good)) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return errdefs.IsNotFound(w.DeletePod(t.Context(), good)) }, time.Minute, time.Millisecond)
 	require.NoFileExists(t, filepath.Join(w.dir, "uid-good.log"))
 }
 
@@ -72,7 +72,7 @@ func TestADeletedPodEndsItsLease(t *testing.T) {
 	s := w.until(pod, "over", phase(corev1.PodFailed))
 	require.Equal(t, reasonDeleted, s.ContainerStatuses[0].State.Terminated.Reason)
 	w.server.change(func() { require.Equal(t, market.EndedByCustomer, w.server.leases["lease-1"].EndReason) })
-	require.Eventually(t, func() bool { return errdefs.IsNotFound(w.DeletePod(t.Context(), pod)) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return errdefs.IsNotFound(w.DeletePod(t.Context(), pod)) }, time.Minute, time.Millisecond)
 	left, err := os.ReadDir(w.dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -84,10 +84,10 @@ func TestAPodThatIsDeletedWhileItIsBought(t *testing.T) {
 	w.server.change(func() { w.server.slow = true })
 	pod := w.create(gpuPod("early", corev1.RestartPolicyAlways))
 	w.until(pod, "buying", waiting(reasonBuying))
-	require.Eventually(t, func() bool { n := 0; w.server.change(func() { n = w.server.asked }); return n > 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { n := 0; w.server.change(func() { n = w.server.asked }); return n > 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, w.DeletePod(t.Context(), pod))
 	w.server.change(func() { w.server.slow = false })
-	require.Eventually(t, func() bool { return errdefs.IsNotFound(w.DeletePod(t.Context(), pod)) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return errdefs.IsNotFound(w.DeletePod(t.Context(), pod)) }, time.Minute, time.Millisecond)
 	w.server.change(func() {
 		require.Len(t, w.server.leases, 1)
 		require.True(t, w.server.leases["lease-1"].Over())
@@ -139,7 +139,7 @@ func TestAnotherPodOfTheSameName(t *testing.T) {
 	require.True(t, errdefs.IsNotFound(err), "%v", err)
 	require.NoError(t, w.CreatePod(t.Context(), second))
 	w.until(second, "running", running)
-	require.Eventually(t, func() bool { return w.byUID(first.UID) == nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.byUID(first.UID) == nil }, time.Minute, time.Millisecond)
 	got, err := w.GetPod(t.Context(), "default", "set-0")
 	require.NoError(t, err)
 	require.Equal(t, second.UID, got.UID)
@@ -157,7 +157,7 @@ func TestWhatCannotRunIsRefused(t *testing.T) {
 		s := w.until(pod, "refused", is)
 		require.Equal(t, reasonRefused, s.Reason)
 		require.Contains(t, s.Message, "init containers (prepare)")
-		require.Eventually(t, func() bool { return w.saw("init containers") }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return w.saw("init containers") }, time.Minute, time.Millisecond)
 	}
 	w.server.change(func() { require.Zero(t, w.server.asked) })
 }
@@ -181,7 +181,7 @@ func TestOrdersThatAreRefused(t *testing.T) {
 	require.Equal(t, reasonRefused, w.until(wrong, "wrong", phase(corev1.PodFailed)).Reason)
 	w.until(token, "no token", waiting(reasonUnreachable))
 	for _, pod := range []*corev1.Pod{full, token} { // nothing is under way between two tries
-		require.Eventually(t, func() bool { r := w.byUID(pod.UID).get(); return !r.Sent }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { r := w.byUID(pod.UID).get(); return !r.Sent }, time.Minute, time.Millisecond)
 	}
 	delete(says, "k8s-uid-full-0")
 	w.server.change(func() { w.server.refuse = nil })
@@ -300,7 +300,7 @@ func TestTheNode(t *testing.T) {
 	require.EqualValues(t, 6, got.Status.Capacity.Name(podspec.GPUs, "").Value())
 	require.Equal(t, corev1.ConditionTrue, got.Status.Conditions[0].Status)
 	w.server.change(func() { w.server.down = true })
-	require.Eventually(t, func() bool { got = <-seen; return got.Status.Conditions[0].Status == corev1.ConditionFalse }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { got = <-seen; return got.Status.Conditions[0].Status == corev1.ConditionFalse }, time.Minute, time.Millisecond)
 	require.EqualValues(t, 6, got.Status.Capacity.Name(podspec.GPUs, "").Value(), "what is not known is as it was")
 	require.Error(t, n.Ping(t.Context()))
 	cancel()

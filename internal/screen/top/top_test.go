@@ -75,7 +75,7 @@ func shown(t *testing.T, keys string, watch Watch) (next, screenText string, err
 		over <- outcome{next, err}
 	}()
 	if keys != "" {
-		require.Eventually(t, func() bool { return strings.Contains(p.Read(), "quit") }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(p.Read(), "quit") }, time.Minute, 10*time.Millisecond)
 		p.Type(t, keys)
 	}
 	out := <-over

@@ -33,7 +33,7 @@ func (w *testbed) ask(a *agent, kind messages.CheckKind, change func(*messages.C
 	if change != nil {
 		change(&req)
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	resp, err := p2p.Call[messages.ChallengeRequest, messages.ChallengeResponse](ctx, w.keeper, a.key, request(messages.Challenge), req)
 	if err == nil {

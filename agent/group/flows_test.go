@@ -28,7 +28,7 @@ func (m *machine) hold(t testing.TB, index int) net.Conn {
 		return err == nil
 	}, 30*time.Second, 50*time.Millisecond)
 	t.Cleanup(func() { _ = c.Close() })
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	_, err := c.Read(make([]byte, 1))
 	require.NoError(t, err)
 	return c
@@ -76,13 +76,13 @@ func TestConnectionsWithAReplacedMemberEnd(t *testing.T) {
 	next.silent(t)
 	group(t, a, next, other)
 	next.agent(t)
-	require.NoError(t, gone.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, gone.SetReadDeadline(time.Now().Add(time.Minute)))
 	_, err := gone.Read(make([]byte, 1))
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 
 	_, err = stays.Write([]byte{2})
 	require.NoError(t, err)
-	require.NoError(t, stays.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, stays.SetReadDeadline(time.Now().Add(time.Minute)))
 	b := make([]byte, 1)
 	_, err = stays.Read(b)
 	require.NoError(t, err)

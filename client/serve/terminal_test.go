@@ -79,7 +79,7 @@ func machines(t *testing.T) (url, token string) {
 }
 
 func dialTerminal(t *testing.T, url string, lease solana.PublicKey, origin string, protocols ...string) (*websocket.Conn, int, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+leasesPath+lease.String()+"/terminal",
 		&websocket.DialOptions{Subprotocols: protocols, HTTPHeader: http.Header{"Origin": {origin}}})
@@ -92,7 +92,7 @@ func dialTerminal(t *testing.T, url string, lease solana.PublicKey, origin strin
 
 func next(t *testing.T, c *websocket.Conn) (kind websocket.MessageType, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	kind, raw, err := c.Read(ctx)
 	require.NoError(t, err)

@@ -248,7 +248,7 @@ func TestProgramsReachMembersByName(t *testing.T) {
 	conn, err := net.Dial("tcp", proxy)
 	require.NoError(t, err)
 	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	_, err = io.WriteString(conn, "CONNECT node-1:8080 HTTP/1.1\r\nHost: node-1:8080\r\n\r\n")
 	require.NoError(t, err)
 	through := bufio.NewReader(conn)

@@ -119,7 +119,7 @@ func frame(b []byte) []byte {
 }
 
 func answerOf(t *testing.T, s network.Stream) envelope {
-	_ = s.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = s.SetReadDeadline(time.Now().Add(time.Minute))
 	raw, err := readFrame(s, 1<<20)
 	require.NoError(t, err)
 	e, err := unpack(raw)

@@ -52,7 +52,7 @@ func TestViewFollowsChangesAndIndexes(t *testing.T) {
 	require.Empty(t, v.Nodes())
 	require.Empty(t, v.NodesOf(provider))
 
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var kinds []market.Kind
 	for range 5 {
@@ -68,7 +68,7 @@ func TestViewFollowsChangesAndIndexes(t *testing.T) {
 
 func TestWaitForWakesOnEveryChange(t *testing.T) {
 	v := New(Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- v.WaitFor(ctx, func(v *View) bool { return len(v.Nodes()) == 3 }) }()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -184,6 +185,17 @@ func TestClusterScale(t *testing.T) {
 		require.EqualValues(t, i, first.Index)
 		require.Len(t, first.Members, 4, "member %d was told", i)
 	}
+
+	// All of them have the name of the cluster, which names none of them.
+	var listed []service.Lease
+	me.ok(&listed, "leases")
+	require.Len(t, listed, 4)
+	for _, l := range listed {
+		require.Equal(t, "pair", l.Name)
+	}
+	r = me.run(t.Context(), "stop", "pair")
+	require.Equal(t, cli.ExitUsage, r.code, r.out)
+	require.Contains(t, r.err, "pair has 4 machines")
 
 	// Machines that have ended keep their places, and others can be added.
 	for _, l := range leases[2:] {

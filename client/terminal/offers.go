@@ -9,7 +9,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/screen"
-	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (
@@ -191,74 +190,4 @@ func WriteGPUs(p *Page, all []service.GPUs) {
 		{Head: "REFERENCE", Right: true, Drop: 4},
 		{Head: "REGIONS", Drop: 2},
 	}, rows)
-}
-
-// WriteLeases writes leases at an instant of the chain, unix seconds. The bar is paid, then served and not paid yet, of what is reserved.
-func WriteLeases(p *Page, all []service.Lease, now int64) {
-	t, drawn := p.screen()
-	var rows [][]string
-	if !drawn {
-		for i := range all {
-			l := &all[i]
-			rows = append(rows, []string{
-				l.Address, l.Status, fmt.Sprintf("%d×%s", l.GPUs, l.Model), l.Price, service.Span(int64(l.Used)), l.Paid, l.Reserved, service.When(l.FundedUntil), l.EndReason,
-			})
-		}
-		p.Table("LEASE|STATE|GPUS|$/GPU-H|USED|PAID|RESERVED|MONEY ENDS (UTC)|ENDED", rows)
-		return
-	}
-	for i := range all {
-		l := &all[i]
-		rows = append(rows, []string{
-			p.text(l.Address), leaseState(t, l), fmt.Sprintf("%d %s %s", l.GPUs, t.Either("×", "x"), p.text(l.Model)), l.Price,
-			p.text(service.Span(int64(l.Used))), withText(leaseMoney(t, l), amounts(l)), p.text(leaseEnds(l, now)),
-		})
-	}
-	p.table([]screen.Column{
-		{Head: "LEASE", Address: true},
-		{Head: "STATE"},
-		{Head: "GPUS"},
-		{Head: "$/GPU-H", Right: true, Drop: 3},
-		{Head: "USED", Right: true, Drop: 2},
-		{Head: "MONEY", Right: true},
-		{Head: "ENDS (UTC)", Drop: 1},
-	}, rows)
-}
-
-func leaseState(t screen.Terminal, l *service.Lease) string {
-	switch l.Status {
-	case market.LeaseRunning.String():
-		return t.Say(screen.Good, t.Either("●", "*")+" "+l.Status)
-	case market.LeaseAwarded.String():
-		return t.Say(screen.Now, t.Either("●", "*")+" "+l.Status)
-	}
-	text := l.Status
-	if l.EndReason != "" {
-		text += ", " + l.EndReason
-	}
-	return t.Mark(screen.Note) + " " + t.Say(screen.Dim, text)
-}
-
-// moneyOf is what of a lease's reservation is used, paid, and all of it.
-func moneyOf(l *service.Lease) (used, paid, all market.USDC) {
-	used, _ = market.ParseUSDC(l.Cost) // as they are written by this program
-	paid, _ = market.ParseUSDC(l.Paid)
-	all, _ = market.ParseUSDC(l.Reserved)
-	return max(used, paid), paid, max(all, used, paid)
-}
-
-func leaseMoney(t screen.Terminal, l *service.Lease) string {
-	used, paid, all := moneyOf(l)
-	share := func(x market.USDC) float64 { return float64(x) / float64(max(all, 1)) }
-	return t.Parts(t.BarWidth(moneyBar), screen.Part{Share: share(paid), Unicode: "━", ASCII: "#", Tone: screen.Good},
-		screen.Part{Share: share(used - paid), Unicode: "╍", ASCII: "=", Tone: screen.Now})
-}
-
-func amounts(l *service.Lease) string {
-	used, _, all := moneyOf(l)
-	return screen.Dollars(used) + " of " + screen.Dollars(all)
-}
-
-func leaseEnds(l *service.Lease, now int64) string {
-	return strings.TrimSuffix(screen.Ends(cmp.Or(l.EndedAt, l.FundedUntil), now), " UTC")
 }

@@ -43,4 +43,10 @@ func TestTables(t *testing.T) {
 			{Address: leases[1].String(), Status: "ended", EndReason: "customer", GPUs: 8, Model: "A100", Price: "1.26", Used: 90, Cost: "0.252000", Paid: "0.252000", Reserved: "0.252000", EndedAt: 1_789_000_000},
 		}, 1_790_003_000)
 	}))
+	screentest.Golden(t, "leases-named", written(t, func(p *Page) {
+		WriteLeases(p, []service.Lease{
+			{Address: leases[0].String(), Name: "train", Status: "running", GPUs: 1, Model: "H100-SXM", Price: "1.98", Used: 3000, Cost: "1.650000", Paid: "1.375000", Reserved: "7.920000", FundedUntil: 1_790_014_400},
+			{Address: leases[1].String(), Status: "awarded", GPUs: 8, Model: "A100", Price: "1.26", Reserved: "0.252000", EndedAt: 1_789_000_000},
+		}, 1_790_003_000)
+	}))
 }

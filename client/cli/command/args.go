@@ -6,6 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -36,7 +37,7 @@ func Addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {
 	return out
 }
 
-// Lease finds a lease by address or beginning; the wallet's own leases come first when the beginning fits several.
+// Lease finds a lease by the name of its purchase, by address or beginning; the wallet's own leases come first when the beginning fits several.
 func (s *Session) Lease(v *view.View, text string) (market.Lease, error) {
 	all := v.Leases()
 	var own []market.Lease
@@ -44,8 +45,11 @@ func (s *Session) Lease(v *view.View, text string) (market.Lease, error) {
 		own = v.LeasesOfCustomer(customer)
 	}
 	at := func(l market.Lease) solana.PublicKey { return l.Address }
-	key, err := service.PickAddress(text, "lease", Addresses(own, at))
-	if err != nil {
+	var key solana.PublicKey
+	var err error
+	if orders := buy.Named(s.Purchases(), text); len(orders) > 0 {
+		key, err = buy.LeaseNamed(text, orders, own)
+	} else if key, err = service.PickAddress(text, "lease", Addresses(own, at)); err != nil {
 		key, err = service.PickAddress(text, "lease", Addresses(all, at))
 	}
 	if err != nil {

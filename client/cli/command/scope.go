@@ -49,11 +49,19 @@ func (s *Session) Named(text, what string, among ...chain.Filter) (key solana.Pu
 	return key, err
 }
 
-// LeaseNamed is the address of the lease that a command names; the customer's own come first.
+// LeaseNamed is the address of the lease that a command names, by the name of its purchase, its address or the beginning of that; the
+// customer's own come first.
 func (s *Session) LeaseNamed(text string) (solana.PublicKey, error) {
 	among := []chain.Filter{query.Kind(market.KindLease)}
 	if customer, err := s.Customer(); err == nil {
 		among = []chain.Filter{query.LeasesOf(customer), among[0]}
+	}
+	if orders := buy.Named(s.Purchases(), text); len(orders) > 0 {
+		own, err := query.Select[market.Lease](s.Context, s.Client, among[0], s.Client.Commitment())
+		if err != nil {
+			return solana.PublicKey{}, err
+		}
+		return buy.LeaseNamed(text, orders, own)
 	}
 	return s.Named(text, "lease", among...)
 }

@@ -29,6 +29,16 @@ func (s *Session) Folder() (*purchase.Folder, error) {
 	return s.state, err
 }
 
+// Purchases are those of the wallet that this machine has; none for a reader without a wallet. What cannot be read is said once, by resume.
+func (s *Session) Purchases() []purchase.Purchase {
+	f, err := s.Folder()
+	if err != nil {
+		return nil
+	}
+	all, _ := f.All()
+	return all
+}
+
 // StateRoot is the folder of what this client keeps, of all wallets and clusters.
 func (s *Session) StateRoot() (string, error) {
 	root := s.CLI.String(FlagStateDir)

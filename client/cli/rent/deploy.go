@@ -45,7 +45,7 @@ func (s *session) bought(out *buy.Outcome, err error) error {
 	}
 	printed := s.Done(out, func(w *terminal.Page) {
 		for _, j := range out.Leases {
-			leaseSummary(w, &j)
+			terminal.WriteLease(w, &j)
 		}
 		for _, p := range out.Public {
 			for _, port := range p.Ports {

@@ -78,7 +78,7 @@ func (s *session) stop() error {
 // stopped prints what came of a lease that was ended; more is printed first.
 func (s *session) stopped(x buy.Stopped, more func(*terminal.Page)) error {
 	return s.Done(x.Lease, func(w *terminal.Page) {
-		leaseSummary(w, &x.Lease)
+		terminal.WriteLease(w, &x.Lease)
 		more(w)
 		if x.ByMachine {
 			return
@@ -95,7 +95,7 @@ func (s *session) leaseDone(v *view.View, l market.Lease, tx service.Sent, more 
 	j := service.DescribeLease(v, &l, s.Service.Clock.Latest(s.Context).Unix())
 	j.Tx = &tx
 	return s.Done(j, func(w *terminal.Page) {
-		leaseSummary(w, &j)
+		terminal.WriteLease(w, &j)
 		more(w)
 	})
 }

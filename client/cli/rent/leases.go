@@ -5,10 +5,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
-	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -46,31 +46,6 @@ func customerCommands(s command.Streams) []*cli.Command {
 	}
 }
 
-// leaseSummary writes what a person wants to know of a lease after a command.
-func leaseSummary(w *terminal.Page, j *service.Lease) {
-	line := fmt.Sprintf("lease %s  %s", j.Address, j.Status)
-	if j.EndReason != "" {
-		line += " (" + j.EndReason + ")"
-	}
-	fmt.Fprintf(w, "%s  %d×%s at %s USDC per GPU-hour  %d s paid = %s USDC", line, j.GPUs, j.Model, j.Price, j.PaidSecs, j.Paid)
-	if j.AwardPrice != "" {
-		fmt.Fprintf(w, "  awarded unjustly at %s: the rest costs less, and the provider may end it", j.AwardPrice)
-	}
-	if j.Status == market.LeaseRunning.String() {
-		fmt.Fprintf(w, "  money ends %s UTC", service.When(j.FundedUntil))
-	}
-	if j.Output != "" {
-		fmt.Fprintf(w, "  output %s", j.Output)
-	}
-	if j.ExitCode != nil {
-		fmt.Fprintf(w, "  exit code %d", *j.ExitCode)
-	}
-	if j.Detail != "" {
-		fmt.Fprintf(w, "  %s", printable.Text(j.Detail))
-	}
-	fmt.Fprintln(w)
-}
-
 func (s *session) leases() error {
 	if _, err := s.Args(); err != nil {
 		return err
@@ -89,6 +64,7 @@ func (s *session) leases() error {
 		s.remind(v, customer)
 	}
 	out := service.DescribeLeases(v, all, now)
+	buy.WithNames(out, s.Purchases())
 	if len(out) == 0 {
 		return s.Done(out, func(w *terminal.Page) {
 			fmt.Fprintln(w, "no leases; closed ones can be looked at with: gantry audit LEASE")

@@ -25,7 +25,7 @@ func TestOutputOfALeaseInWords(t *testing.T) {
 		j := service.DescribeLease(v, &l, 0)
 		require.Equal(t, want, j.Output)
 		var b bytes.Buffer
-		leaseSummary(terminal.NewPage(&b), &j)
+		terminal.WriteLease(terminal.NewPage(&b), &j)
 		require.Equal(t, want != "", strings.Contains(b.String(), "output "+want))
 	}
 }

@@ -241,10 +241,10 @@ func TestKilledAtEveryState(t *testing.T) {
 	a.kill() // while running
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
-	time.Sleep(1200 * time.Millisecond)
-	after, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Greater(t, len(after), len(before), "the job stopped with its agent")
+	require.Eventually(t, func() bool {
+		after, err := os.ReadFile(file)
+		return err == nil && len(after) > len(before)
+	}, time.Minute, 20*time.Millisecond, "the job stopped with its agent")
 	a.start()
 	live, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -544,15 +546,11 @@ func TestDeployAndAudit(t *testing.T) {
 	// An interrupted deploy says what is true.
 	me.ok(nil, "credits", "add", "5")
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		done <- me.run(ctx, "deploy", "--gpu", "A100", "--minutes", "10", "--allow-simulated", "--max-price", "4", "--", "true")
-	}()
-	w.Wait("the order", func(v *view.View) bool { return len(v.OrdersOf(customer.PublicKey())) == 1 })
-	time.Sleep(200 * time.Millisecond)
-	cancel()
-	r = <-done
-	require.Equal(t, cli.ExitInterrupted, r.code, r.err)
-	require.Contains(t, r.err, "take it back with: gantry order cancel")
+	placed := &watched{text: " ✓ escrow ", found: cancel}
+	code := cli.Run(ctx, cli.Streams{Out: io.Discard, Err: placed}, append(slices.Clone(me.args),
+		"deploy", "--gpu", "A100", "--minutes", "10", "--allow-simulated", "--max-price", "4", "--", "true"))
+	require.Equal(t, cli.ExitInterrupted, code, placed)
+	require.Contains(t, placed.String(), "take it back with: gantry order cancel")
 }
 
 // checkAudit audits a lease and compares the kinds of its steps, repeated ones once.

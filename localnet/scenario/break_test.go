@@ -47,15 +47,17 @@ func TestDemoWhileAnAgentIsKilled(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := pause(ctx, 2*time.Second); err != nil { // the job has started by now
-			return err
-		}
 		before, err := jobs(n.Dir(), busyMachine)
+		for until := time.Now().Add(time.Minute); err == nil && len(before) == 0; before, err = jobs(n.Dir(), busyMachine) {
+			if time.Now().After(until) {
+				return fmt.Errorf("no job runs for lease %s", lease.Address)
+			}
+			if err := pause(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
 		if err != nil {
 			return err
-		}
-		if len(before) == 0 {
-			return fmt.Errorf("no job runs for lease %s", lease.Address)
 		}
 		if err := n.Kill(busyMachine); err != nil {
 			return err

@@ -28,6 +28,9 @@ var ErrShell = errors.New("runtime: the container cannot be entered")
 // shellGrace is how long what a broken connection has started may take to end, until the agent does not wait for it.
 const shellGrace = 10 * time.Second
 
+// leaveTime is within which the end of a stream is seen after nothing can be written to it.
+const leaveTime = time.Second
+
 // Shell implements [Runtime]. The server's program comes from the node: its file is handed to the sandbox as a descriptor,
 // so that nothing is mounted for it and images need not have it. When the agent dies the server reads the end of its
 // input and ends by itself.
@@ -114,7 +117,9 @@ func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWr
 	hangUp := sync.OnceFunc(func() { _ = in.Close() })
 	stop := context.AfterFunc(ctx, hangUp)
 	defer stop()
+	gone, leave := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { // ends with the stream, which the caller closes
+		defer leave()
 		defer hangUp()
 		if _, err := in.Write(setup); err == nil {
 			_, _ = tunnel.Copy(in, stream)
@@ -127,6 +132,9 @@ func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWr
 	}()
 	select {
 	case err = <-copied:
+		if err != nil && wait.For(gone, leaveTime) != nil {
+			err = nil // the stream has ended: nobody is there to be told what the command still said
+		}
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

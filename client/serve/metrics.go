@@ -19,6 +19,12 @@ import (
 // would let strangers fill memory.
 const routeOther = "other"
 
+// What a purchase came to.
+const (
+	resultBought = "bought"
+	resultFailed = "failed"
+)
+
 // Metrics are a server's figures for Prometheus.
 type Metrics struct {
 	Registry *prometheus.Registry
@@ -44,6 +50,9 @@ func NewMetrics() *Metrics {
 			Name: "gantry_serve_purchases_total", Help: "Orders that have ended in leases, and those that have not.",
 		}, []string{"result"}),
 	}
+	for _, result := range []string{resultBought, resultFailed} {
+		m.purchases.WithLabelValues(result) // 0 before the first one
+	}
 	m.Registry.MustRegister(m.requests, m.seconds, m.purchases, account{m}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -68,9 +77,9 @@ func (m *Metrics) bought(err error) {
 	switch {
 	case m == nil:
 	case err != nil:
-		m.purchases.WithLabelValues("failed").Inc()
+		m.purchases.WithLabelValues(resultFailed).Inc()
 	default:
-		m.purchases.WithLabelValues("bought").Inc()
+		m.purchases.WithLabelValues(resultBought).Inc()
 	}
 }
 

@@ -34,6 +34,7 @@ var nothingToShow = map[string]string{
 	"{{instance}} signer answers":      "these keepers have their keys themselves",
 	"DCGM_FI_DEV_":                     "simulated GPUs have no readings",
 	"gantry_gateway_relayed_bytes_":    "no lease is a container, which a gateway needs",
+	"gantry_serve_notices_total":       "this server tells nobody",
 }
 
 // A Prometheus server scrapes a market's daemons and evaluates the rules that are shipped. All targets are up, all rules are
@@ -46,7 +47,7 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 	ctx, dir := t.Context(), stateDir(t)
 	lost := filepath.Join(dir, "lost-gpu")
 	n, err := network.Start(ctx, network.Config{
-		Models: seed.Calibrated(), Engine: kind(t), Dir: dir, Keepers: 3, Customers: 2, Nodes: network.DefaultNodes(2), Log: warnings(t),
+		Models: seed.Calibrated(), Engine: kind(t), Dir: dir, Keepers: 3, Customers: 3, Nodes: network.DefaultNodes(2), Log: warnings(t),
 		Flags: map[string][]string{"node-2": {"--simulate-lost-gpu-file", lost, "--report-dead-after", "-1s"}},
 	})
 	require.NoError(t, err)
@@ -58,9 +59,15 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 	ok(t, n, customer, "credits", "add", "20")
 	visitors := freeAddr(t)
 	startGateway(t, n, operator, "--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(t)), "--tls", visitors, "--ssh", freeAddr(t))
+	figures := freeAddr(t)
+	served, err := n.StartServe(ctx, n.Keys.Customers[2], "5", "--metrics", figures)
+	require.NoError(t, err)
 	p := startPrometheus(t, n, map[string][]string{
-		"gantry-agent": {"node-1", "node-2"}, "gantry-keeper": {"keeper-1", "keeper-2", "keeper-3"}, "gantry-gateway": {network.GatewayName},
+		"gantry-agent": {"node-1", "node-2"}, "gantry-keeper": {"keeper-1", "keeper-2", "keeper-3"}, "gantry-gateway": {network.GatewayName}, "gantry-serve": {figures},
 	})
+	answer, err := http.Get(served.URL + "/v1/leases") // without a token: an answer all the same
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
 	ok(t, n, customer, "deploy", "--gpu", "A100", "--max-price", "2", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--", "sleep", "3")
 	ok(t, n, customer, "deploy", "--gpu", "H100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--detach", "--", "sleep", "600")
 	conn, err := tls.Dial("tcp", visitors, &tls.Config{ServerName: "nobody." + gatewayDomain, InsecureSkipVerify: true}) // a visitor of no lease
@@ -73,7 +80,7 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 		ActiveTargets []struct{ Health, LastError, ScrapeURL string }
 	}
 	p.get(t, "targets", nil, &targets)
-	require.Len(t, targets.ActiveTargets, 6)
+	require.Len(t, targets.ActiveTargets, 7)
 	for _, target := range targets.ActiveTargets {
 		require.Equal(t, "up", target.Health, target.LastError)
 	}
@@ -96,12 +103,8 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 		var instances []string
 		p.get(t, "label/instance/values", url.Values{"match[]": {d.Alive}}, &instances)
 		require.NotEmpty(t, instances, "%s: the instances that can be chosen", d.Daemon)
-		for _, row := range d.Rows {
-			for _, panel := range row.Panels {
-				for _, l := range panel.Lines {
-					p.shows(t, d.Daemon+": "+panel.Title, strings.ReplaceAll(l.Expr, "$instance", strings.Join(instances, "|")), l.Legend)
-				}
-			}
+		for _, l := range d.Lines() {
+			p.shows(t, d.Daemon+": "+l.Title, strings.ReplaceAll(l.Expr, "$instance", strings.Join(instances, "|")), l.Legend)
 		}
 	}
 	firing := func() (names []string) {
@@ -133,7 +136,8 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 // promServer is a Prometheus server.
 type promServer struct{ at string }
 
-// startPrometheus scrapes daemons, by job, twice a second, and returns once each was scraped for some seconds.
+// startPrometheus scrapes daemons, by job, twice a second, and returns once each was scraped for some seconds. A daemon that is none of the
+// network's is called by the address of its figures.
 func startPrometheus(t *testing.T, n *network.Network, jobs map[string][]string) promServer {
 	t.Helper()
 	dir := t.TempDir()
@@ -143,8 +147,12 @@ func startPrometheus(t *testing.T, n *network.Network, jobs map[string][]string)
 	for job, names := range jobs {
 		var static []any
 		for _, name := range names {
-			at, err := n.Metrics(name)
-			require.NoError(t, err)
+			at := "http://" + name
+			if !strings.Contains(name, ":") {
+				var err error
+				at, err = n.Metrics(name)
+				require.NoError(t, err)
+			}
 			u, err := url.Parse(at)
 			require.NoError(t, err)
 			static = append(static, map[string]any{"targets": []string{u.Host}, "labels": map[string]string{"instance": name}})
@@ -234,7 +242,7 @@ func (p promServer) shows(t *testing.T, panel, expr, legend string) {
 	}
 	var got []sampled
 	require.Eventually(t, func() bool { got = p.query(t, expr); return len(got) > 0 }, 2*time.Minute, 500*time.Millisecond, "%s: %s shows nothing", panel, expr)
-	for _, label := range []string{"instance", "gpu", "kind", "result", "status", "state", "way", "side", "event", "outcome", "answered", "why", "lease"} {
+	for _, label := range []string{"instance", "gpu", "kind", "result", "status", "state", "route", "part", "way", "side", "event", "outcome", "answered", "why", "lease"} {
 		if strings.Contains(legend, "{{"+label+"}}") {
 			require.NotEmpty(t, got[0].Metric[label], "%s: the legend %s has no label %s", panel, legend, label)
 		}

@@ -10,7 +10,13 @@ func agent() Dashboard {
 		}
 		return p
 	}
-	return Dashboard{Daemon: "agent", Alive: "gantry_agent_chain_slot", Rows: []Row{
+	return Dashboard{Daemon: "agent", Alive: "gantry_agent_chain_slot", Stats: []Stat{
+		{Title: "Machines in the market", Line: Line{`count(gantry_agent_node_status{status="active",instance=~"$instance"} == 1)`, "active"}},
+		{Title: "Leases that run", Line: Line{`sum(gantry_agent_leases{state="running",instance=~"$instance"})`, "running"}},
+		{Title: "Keepers connected", Help: "Of the machine that has the fewest.", Line: Line{"min(gantry_agent_keepers_connected" + on + ")", "the fewest"}, Steps: low(1, 2)},
+		{Title: "Share of its class", Help: "Of the machine that was measured slowest.", Unit: "percentunit", Most: 1, Line: Line{"min(gantry_agent_class_share_ratio" + on + ")", "the slowest"}, Steps: low(0.5, 0.7)},
+		{Title: "Faults", Help: "Of the hardware, and on chain.", Line: Line{"sum(gantry_agent_hardware_faults" + on + ") + sum(gantry_agent_pending_faults" + on + ")", "faults"}, Steps: none()},
+	}, Rows: []Row{
 		{"Market", []Panel{
 			{"Status of the node", "1 for the status that the node has on chain.", "", []Line{{"gantry_agent_node_status" + on + " == 1", "{{instance}} {{status}}"}}},
 			{"Takes new leases", "1 while it does; otherwise why not: outside of the hours, in use by its owner, below its class, a fault, or its status on chain.", "", []Line{

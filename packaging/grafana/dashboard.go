@@ -14,6 +14,7 @@ import (
 type Dashboard struct {
 	Daemon string // such as agent
 	Alive  string // the metric whose instances can be chosen
+	Stats  []Stat // what counts now, above the charts
 	Rows   []Row
 }
 
@@ -34,8 +35,29 @@ type Panel struct {
 // Line is an expression of PromQL, and how its series are called.
 type Line struct{ Expr, Legend string }
 
+// Lines are all lines of a dashboard, by the titles of what they stand in.
+func (d Dashboard) Lines() (all []Titled) {
+	for _, s := range d.Stats {
+		all = append(all, Titled{s.Title, s.Line})
+	}
+	for _, r := range d.Rows {
+		for _, p := range r.Panels {
+			for _, l := range p.Lines {
+				all = append(all, Titled{p.Title, l})
+			}
+		}
+	}
+	return all
+}
+
+// Titled is a line, and the title of its panel.
+type Titled struct {
+	Title string
+	Line
+}
+
 // All returns the dashboards.
-func All() []Dashboard { return []Dashboard{agent(), keeper(), gateway()} }
+func All() []Dashboard { return []Dashboard{agent(), keeper(), gateway(), server()} }
 
 // File is the name of a dashboard's file.
 func (d Dashboard) File() string { return d.Daemon + ".dashboard.json" }
@@ -56,6 +78,12 @@ func (d Dashboard) JSON() ([]byte, error) {
 	source := object{"type": "prometheus", "uid": "${source}"}
 	var panels []object
 	id, y := 0, 0
+	for i, s := range d.Stats {
+		id++
+		width := columns / len(d.Stats)
+		panels = append(panels, s.panel(id, i*width, 0, width, source))
+		y = statHeight
+	}
 	for _, row := range d.Rows {
 		id++
 		panels = append(panels, object{"id": id, "type": "row", "title": row.Title, "collapsed": false, "panels": []object{}, "gridPos": object{"x": 0, "y": y, "w": columns, "h": 1}})

@@ -3,7 +3,12 @@ package grafana
 // gateway is what the operator of a gateway looks at.
 func gateway() Dashboard {
 	const on = `{instance=~"$instance"}`
-	return Dashboard{Daemon: "gateway", Alive: "gantry_gateway_leases", Rows: []Row{
+	return Dashboard{Daemon: "gateway", Alive: "gantry_gateway_leases", Stats: []Stat{
+		{Title: "Leases", Line: Line{"sum(gantry_gateway_leases" + on + ")", "granted"}},
+		{Title: "Sessions with containers", Line: Line{"sum(gantry_gateway_sessions" + on + ")", "open"}},
+		{Title: "Next certificate expires in", Help: "0: expired, or no certificate", Unit: "s", Line: Line{"min(clamp_min(gantry_gateway_certificate_expiry_timestamp_seconds" + on + " - time(), 0))", "the next"}, Steps: low(2*24*3600, 7*24*3600)},
+		{Title: "Names without a certificate", Line: Line{"sum(gantry_gateway_certificates_missing" + on + ")", "missing"}, Steps: none()},
+	}, Rows: []Row{
 		{"Customers", []Panel{
 			{"Leases", "That are granted.", "", []Line{{"gantry_gateway_leases" + on, "{{instance}}"}}},
 			{"Sessions with containers", "", "", []Line{{"gantry_gateway_sessions" + on, "{{instance}}"}}},

@@ -41,7 +41,7 @@ func TestGrafanasSchemasTakeTheFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, faults(string(raw)), d.Daemon)
 		for _, wrong := range [][2]string{
-			{`"legendFormat"`, `"legend_format"`}, {`"fillOpacity": 10`, `"fillOpacity": "10"`}, {`"showLegend": true`, `"shown": true`},
+			{`"legendFormat"`, `"legend_format"`}, {`"fillOpacity": 10`, `"fillOpacity": "10"`}, {`"showLegend": true`, `"shown": true`}, {`"graphMode"`, `"graph_mode"`},
 		} {
 			require.Contains(t, string(raw), wrong[0])
 			require.NotEmpty(t, faults(strings.Replace(string(raw), wrong[0], wrong[1], 1)), "%s: %s", d.Daemon, wrong[1])
@@ -58,11 +58,11 @@ func TestDashboardsShowFiguresThatThereAre(t *testing.T) {
 			require.NotEmpty(t, row.Panels, row.Title)
 			for _, p := range row.Panels {
 				require.NotEmpty(t, p.Lines, p.Title)
-				for _, l := range p.Lines {
-					require.Empty(t, figures.Unknown(l.Expr), "%s: %s", d.Daemon, p.Title)
-					require.Contains(t, l.Expr, `instance=~"$instance"`, p.Title)
-				}
 			}
+		}
+		for _, l := range d.Lines() {
+			require.Empty(t, figures.Unknown(l.Expr), "%s: %s", d.Daemon, l.Title)
+			require.Contains(t, l.Expr, `instance=~"$instance"`, l.Title)
 		}
 	}
 	require.NotEmpty(t, figures.Unknown("gantry_keeper_no_such_thing"), "the check finds what is not there")
@@ -77,12 +77,8 @@ func TestExpressionsAreSound(t *testing.T) {
 	type rule struct{ Record, Expr string }
 	var rules []rule
 	for _, d := range All() {
-		for _, row := range d.Rows {
-			for _, p := range row.Panels {
-				for _, l := range p.Lines {
-					rules = append(rules, rule{fmt.Sprintf("panel_%d", len(rules)), strings.ReplaceAll(l.Expr, "$instance", ".+")})
-				}
-			}
+		for _, l := range d.Lines() {
+			rules = append(rules, rule{fmt.Sprintf("panel_%d", len(rules)), strings.ReplaceAll(l.Expr, "$instance", ".+")})
 		}
 	}
 	check := func(rules []rule) error {

@@ -6,7 +6,12 @@ func keeper() Dashboard {
 	p95 := func(metric, by string) Line {
 		return Line{"histogram_quantile(0.95, sum by (" + by + ", le) (rate(gantry_keeper_" + metric + "_bucket" + on + "[1h])))", "{{" + by + "}}"}
 	}
-	return Dashboard{Daemon: "keeper", Alive: "gantry_keeper_standby", Rows: []Row{
+	return Dashboard{Daemon: "keeper", Alive: "gantry_keeper_standby", Stats: []Stat{
+		{Title: "Keepers that sign", Line: Line{"sum(gantry_keeper_signing" + on + ")", "sign"}, Steps: []Step{{0, "red"}, {1, "green"}}},
+		{Title: "Other keepers connected", Help: "Of the keeper that has the fewest.", Line: Line{"min(gantry_keeper_keepers_connected" + on + ")", "the fewest"}, Steps: low(1, 2)},
+		{Title: "Last final period", Line: Line{"max(gantry_keeper_last_final_period" + on + ")", "period"}},
+		{Title: "Ahead of the chain's clock", Help: "The keeper that is furthest.", Unit: "s", Line: Line{"max(gantry_keeper_clock_ahead_seconds" + on + ")", "the furthest"}, Steps: []Step{{0, "green"}, {2, "red"}}},
+	}, Rows: []Row{
 		{"Safety", []Panel{
 			{"Signs", "0 while the keeper must not sign: its store is damaged, or its clock is off.", "", []Line{{"gantry_keeper_signing" + on, "{{instance}}"}}},
 			{"Store can be written", "", "", []Line{{"gantry_keeper_store_writable" + on, "{{instance}}"}}},

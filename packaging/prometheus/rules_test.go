@@ -93,6 +93,18 @@ var faults = map[string][]fault{
 		of("GantryGatewayCertificatesMissing", "gantry_gateway_certificates_missing", "", "0x10 1x200", "30m", "34m"),
 		of("GantryGatewayStrangers", "gantry_gateway_strangers", "", "3x10 101x60", "2m", "14m"),
 	},
+	"serve": {
+		of("GantryServeDown", "up", "job=gantry-serve", "1x10 0x20", "2m", "5m"),
+		of("GantryServeCreditsEnd", "gantry_serve_usdc_per_hour", "", "10x80", "2m", "14m").
+			with(`gantry_serve_credits_usdc{instance="one",part="free"}`, "70x10 59x60").
+			with(`gantry_serve_credits_usdc{instance="two",part="free"}`, "0x80"). // nothing runs
+			with(`gantry_serve_usdc_per_hour{instance="two"}`, "0x80"),
+		of("GantryServeOrderWaits", "gantry_serve_open_orders", "", "0x10 1x80", "2m", "19m"),
+		of("GantryServeFails", "gantry_serve_requests_total", "", "0x80", "5m", "16m").
+			with(`gantry_serve_requests_total{instance="one",status="200"}`, "0+90x80").
+			with(`gantry_serve_requests_total{instance="one",status="502"}`, "0+1x20 20+10x60"),
+		of("GantryServeNoticesLost", "gantry_serve_notices_total", "outcome=dropped", "0x20 1x20", "4m", "7m"),
+	},
 }
 
 func read(t *testing.T, daemon string) rules {

@@ -15,7 +15,7 @@ import (
 )
 
 // figure is a metric of a daemon, or of a GPU, in an expression.
-var figure = regexp.MustCompile(`gantry_(agent|keeper|gateway)_\w+|DCGM_FI_\w+`)
+var figure = regexp.MustCompile(`gantry_(agent|keeper|gateway|serve)_\w+|DCGM_FI_\w+`)
 
 // Figures are the names of all metrics, and the source of those that are made with their daemon.
 type Figures struct {
@@ -30,8 +30,8 @@ func New(t *testing.T, root string) Figures {
 	for _, name := range append(metrics.Names(), server.NewMetrics().Names()...) {
 		f.names[name] = true
 	}
-	// Gauges of the keeper and the gateway are made with the daemon: their names stand in its source.
-	for _, path := range []string{"keeper/daemon/health.go", "gateway/daemon/seen.go"} {
+	// Gauges of the keeper and the gateway are made with the daemon, and so are those of a server: their names stand in its source.
+	for _, path := range []string{"keeper/daemon/health.go", "gateway/daemon/seen.go", "client/serve/metrics.go", "client/server/figures.go"} {
 		raw, err := os.ReadFile(filepath.Join(root, path))
 		require.NoError(t, err)
 		f.source += string(raw)
@@ -51,6 +51,9 @@ func (f Figures) Unknown(expr string) (unknown []string) {
 
 func (f Figures) has(name string) bool {
 	if f.names[name] {
+		return true
+	}
+	if strings.Contains(f.source, `"`+name+`"`) {
 		return true
 	}
 	for _, daemon := range []string{"gantry_keeper_", "gantry_gateway_"} {

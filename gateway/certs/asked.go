@@ -28,6 +28,8 @@ type request struct {
 	Host     string           `json:"host"`
 	Customer solana.PublicKey `json:"customer"`
 	At       int64            `json:"at"` // unix seconds
+	// Renewal: the name had a certificate, and takes no place.
+	Renewal bool `json:"renewal,omitempty"`
 }
 
 const (
@@ -74,7 +76,7 @@ func (a *asked) take(n Name, isNew bool, now time.Time) error {
 	if err := a.check(n, isNew, now); err != nil {
 		return err
 	}
-	all := append(a.all[:len(a.all):len(a.all)], request{Host: n.Host, Customer: n.Customer, At: now.Unix()})
+	all := append(a.all[:len(a.all):len(a.all)], request{Host: n.Host, Customer: n.Customer, At: now.Unix(), Renewal: !isNew})
 	raw, err := json.Marshal(all)
 	if err == nil {
 		err = atomicfile.WriteSynced(a.path, raw)
@@ -104,6 +106,9 @@ func (a *asked) check(n Name, isNew bool, now time.Time) error {
 func (a *asked) room(n Name) bool {
 	all, own := map[string]bool{}, map[string]bool{}
 	for _, r := range a.all {
+		if r.Renewal {
+			continue
+		}
 		if r.Host == n.Host {
 			return true
 		}

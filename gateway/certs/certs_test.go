@@ -40,7 +40,7 @@ type bed struct {
 	stop    func()
 }
 
-var customers = []solana.PublicKey{{1}, {2}}
+var customers = []solana.PublicKey{{1}, {2}, {3}}
 
 func newBed(t *testing.T, server func(*testing.T, int) *acmetest.Server) *bed {
 	t.Helper()

@@ -144,8 +144,13 @@ func TestHoldersGovern(t *testing.T) {
 	for _, proposal := range []string{takeOver, fee, greed} {
 		p.large.ok(nil, p.at("relinquish", proposal)...)
 	}
+	regret := p.propose("Second thoughts", p.change("propose", "--set", "fee_bps=1200"))
+	p.large.fails(cli.ExitRefused, "are open", p.at("withdraw")...)
+	p.small.fails(cli.ExitRefused, "of another wallet", p.at("cancel", regret)...)
+	p.large.ok(nil, p.at("cancel", regret)...)
+	require.Equal(t, realm.Cancelled.String(), p.state(regret))
 	p.large.ok(nil, p.at("withdraw")...)
 	p.founder.ok(&seen, "governance", "list")
-	require.Len(t, seen.Proposals, 3)
+	require.Len(t, seen.Proposals, 4)
 	t.Logf("\n%s", p.founder.run(t.Context(), "governance", "show", fee).out)
 }

@@ -120,6 +120,7 @@ var noScreen = map[string]string{
 	"gateway pay":             "as gateway list",
 	"gateway show":            "as gateway list",
 	"governance advance":      "as governance list",
+	"governance cancel":       "as governance list",
 	"governance deposit":      "as governance list",
 	"governance list":         "needs SPL Governance, which is built apart: TestHoldersGovern runs it",
 	"governance propose":      "as governance list",

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/realm"
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 // Holders is a realm whose treasury governs the market, as a wallet sees it.
@@ -173,7 +174,7 @@ func (h *Holders) Withdraw(ctx context.Context) (operate.Action, error) {
 		return operate.Action{}, service.Refused("nothing is deposited by this wallet", "deposit with: gantry governance deposit AMOUNT")
 	case v.Votes > 0 || v.Proposals > 0:
 		return operate.Action{}, service.Refused(fmt.Sprintf("%d votes and %d proposals of this wallet are open", v.Votes, v.Proposals),
-			"take votes back with: gantry governance relinquish PROPOSAL; a proposal is over when it is finalized: gantry governance advance PROPOSAL")
+			"take votes back with: gantry governance relinquish PROPOSAL; a proposal is over when its votes are counted (gantry governance advance PROPOSAL), or when it is cancelled (gantry governance cancel PROPOSAL), a draft too: gantry governance list")
 	}
 	to := market.TokenAddress(h.desk.Key, h.Realm.Community)
 	return operate.NewAction("governance_withdraw", h.desk.Key, fmt.Sprintf("%s GNT are back in the wallet", market.GNT(v.Deposit)), h.Realm.Withdraw(h.desk.Key, to), nil,
@@ -205,6 +206,19 @@ func (h *Holders) Relinquish(p *realm.Proposal) (operate.Action, error) {
 	return operate.NewAction("governance_relinquish", p.Address, "the vote holds your tokens no more", h.Realm.Relinquish(p.Address, h.desk.Key), nil)
 }
 
+// Cancel ends a proposal of the wallet that is not decided. A draft that lost its connection ends so: it keeps its author's tokens otherwise.
+func (h *Holders) Cancel(p *realm.Proposal) (operate.Action, error) {
+	switch p.State {
+	case realm.Draft, realm.SigningOff, realm.Voting:
+	default:
+		return operate.Action{}, service.Refused(fmt.Sprintf("nobody cancels a proposal that is %s", p.State), "see: gantry governance list")
+	}
+	if p.Author != h.Realm.Record(h.Realm.Community, h.desk.Key) {
+		return operate.Action{}, service.Refused(fmt.Sprintf("proposal %s is of another wallet, and its author alone cancels it", p.Address), "sign with its author's wallet")
+	}
+	return operate.NewAction("governance_cancel", p.Address, "the proposal is cancelled", h.Realm.Cancel(p, h.desk.Key), nil)
+}
+
 // Draft is a proposal that the wallet makes: one transaction that creates it, one for each of its changes, and one that opens the vote.
 func (h *Holders) Draft(ctx context.Context, seed solana.PublicKey, name, link string, changes []solana.Instruction) ([]operate.Action, solana.PublicKey, error) {
 	address := h.Realm.Proposal(seed)
@@ -215,17 +229,34 @@ func (h *Holders) Draft(ctx context.Context, seed solana.PublicKey, name, link s
 	if v == nil || v.Deposit < h.Rules.ToPropose {
 		return nil, address, service.Refused(fmt.Sprintf("a proposal needs %s GNT that its author has deposited", market.GNT(h.Rules.ToPropose)), "deposit with: gantry governance deposit AMOUNT")
 	}
+	form := txform.Legacy
+	if takes, err := h.desk.Client.FeatureActive(ctx, txform.Gate); err != nil {
+		return nil, address, err
+	} else if takes {
+		form = txform.VersionOne
+	}
 	create, _ := operate.NewAction("governance_propose", address, "drafted", h.Realm.Draft(h.desk.Key, seed, name, link), nil)
-	out := []operate.Action{create}
-	for i, change := range changes {
-		insert, err := h.Realm.Insert(address, h.desk.Key, uint16(i), h.Rules.HoldUp, change)
-		if err != nil {
-			return nil, address, err
-		}
-		out = append(out, operate.Action{Kind: "governance_insert", Of: address, Did: "change added", Instructions: []solana.Instruction{insert}})
+	inserts, err := h.inserts(form, address, changes)
+	if err != nil {
+		return nil, address, err
 	}
 	did := fmt.Sprintf("proposal %s is open for votes for %s", address, market.Seconds(h.Rules.Voting))
-	return append(out, operate.Action{Kind: "governance_sign_off", Of: address, Did: did, Instructions: []solana.Instruction{h.Realm.SignOff(address, h.desk.Key)}}), address, nil
+	return append(append([]operate.Action{create}, inserts...), operate.Action{Kind: "governance_sign_off", Of: address, Did: did, Instructions: []solana.Instruction{h.Realm.SignOff(address, h.desk.Key)}}), address, nil
+}
+
+// inserts add changes to a draft. One that no transaction holds is found before the draft is there, which would keep its author's tokens.
+func (h *Holders) inserts(form txform.Form, proposal solana.PublicKey, changes []solana.Instruction) (out []operate.Action, err error) {
+	for i, change := range changes {
+		insert, err := h.Realm.Insert(proposal, h.desk.Key, uint16(i), h.Rules.HoldUp, change)
+		if err != nil {
+			return nil, err
+		}
+		if !form.Holds(h.desk.Key, insert) {
+			return nil, service.Usage(fmt.Sprintf("change %d is too long for a transaction of this cluster", i+1), "propose less at once")
+		}
+		out = append(out, operate.Action{Kind: "governance_insert", Of: proposal, Did: "change added", Instructions: []solana.Instruction{insert}})
+	}
+	return out, nil
 }
 
 // Advance is what can be done with a proposal at this time, by anyone: counting its votes, or executing its next transaction.
@@ -248,6 +279,10 @@ func (h *Holders) Advance(p *realm.Proposal, all []*realm.Transaction, now int64
 			continue
 		case now <= due:
 			return operate.Action{}, service.Refused(fmt.Sprintf("what has passed waits until %s UTC, %s more", service.When(due), service.Span(due-now)), "come back then")
+		}
+		if signers := h.Realm.Signers(t); len(signers) > 0 {
+			return operate.Action{}, service.Refused(fmt.Sprintf("change %d wants the signature of %s too: whoever executed it with that wallet would let it do there what it wants",
+				t.Index+1, signers[0]), "do not execute it; see what it does: gantry governance show "+p.Address.String())
 		}
 		did := fmt.Sprintf("change %d of %d is executed; what it proposes to the market waits for the timelock: gantry market show", t.Index+1, len(all))
 		return operate.NewAction("governance_execute", p.Address, did, h.Realm.Execute(t), nil)

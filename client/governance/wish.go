@@ -35,6 +35,7 @@ var Verbs = []Verb{
 	{Propose, "propose changes and open the vote", []string{"NAME"}, false},
 	{"vote", "say yes or no with all deposited tokens; a member of the council says veto", []string{"PROPOSAL", "yes|no|veto"}, false},
 	{"relinquish", "take a vote back, or free the tokens of one that is decided", []string{"PROPOSAL"}, false},
+	{"cancel", "end a proposal of this wallet that is a draft or is voted on", []string{"PROPOSAL"}, false},
 	{"advance", "count the votes, or execute the next change, when it is time; anyone may", []string{"PROPOSAL"}, false},
 }
 
@@ -79,6 +80,8 @@ func (h *Holders) Do(ctx context.Context, wish Wish) ([]operate.Action, error) {
 		return one(h.Vote(ctx, p, wish.Args[1]))
 	case "relinquish":
 		return one(h.Relinquish(p))
+	case "cancel":
+		return one(h.Cancel(p))
 	}
 	now, err := h.desk.Client.Now(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package realm
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 )
@@ -32,6 +33,7 @@ const (
 	tagCreateGovernance = 4
 	tagCreateProposal   = 6
 	tagInsert           = 9
+	tagCancel           = 11
 	tagSignOff          = 12
 	tagCastVote         = 13
 	tagFinalize         = 14
@@ -143,6 +145,11 @@ func (r Realm) SignOff(proposal, owner solana.PublicKey) solana.Instruction {
 	return r.call(tagSignOff, nil, ro(r.Address), ro(r.Governance), w(proposal), s(owner), ro(r.Record(r.Community, owner)))
 }
 
+// Cancel ends a proposal that is a draft, or that is voted on. Its author signs, and can take the deposit back then.
+func (r Realm) Cancel(p *Proposal, author solana.PublicKey) solana.Instruction {
+	return r.call(tagCancel, nil, ro(r.Address), w(r.Governance), w(p.Address), w(p.Author), s(author))
+}
+
 // Cast votes with all deposited tokens of the voter, or vetoes as a member of the council.
 func (r Realm) Cast(p *Proposal, voter solana.PublicKey, vote Vote) solana.Instruction {
 	mint, args := r.Community, []byte{byte(vote)}
@@ -168,17 +175,32 @@ func (r Realm) Relinquish(proposal, voter solana.PublicKey) solana.Instruction {
 	return r.call(tagRelinquish, nil, ro(r.Address), ro(r.Governance), w(proposal), w(record), w(r.Ballot(proposal, record)), ro(r.Community), s(voter), w(voter))
 }
 
-// Execute runs a transaction of a proposal that has passed; anyone may. Governance and treasury sign by the program.
+// Execute runs a transaction of a proposal that has passed; anyone may. Governance and treasury sign by the program. Whoever sends it
+// signs for it too where it says so: see [Realm.Signers].
 func (r Realm) Execute(t *Transaction) solana.Instruction {
 	accounts := []*solana.AccountMeta{ro(r.Governance), w(t.Proposal), w(r.Transaction(t.Proposal, t.Index))}
+	signers := r.Signers(t)
 	for _, ix := range t.Instructions {
 		accounts = append(accounts, ro(ix.ProgramID()))
 		for _, a := range ix.Accounts() {
-			signs := a.IsSigner && a.PublicKey != r.Treasury && a.PublicKey != r.Governance
+			signs := a.IsSigner && slices.Contains(signers, a.PublicKey)
 			accounts = append(accounts, solana.NewAccountMeta(a.PublicKey, a.IsWritable, signs))
 		}
 	}
 	return r.call(tagExecute, nil, accounts...)
+}
+
+// Signers are those who must sign a transaction of a proposal in addition to governance and treasury. What one of them signs reaches all
+// that such an instruction can do with a signature.
+func (r Realm) Signers(t *Transaction) (out []solana.PublicKey) {
+	for _, ix := range t.Instructions {
+		for _, a := range ix.Accounts() {
+			if a.IsSigner && a.PublicKey != r.Treasury && a.PublicKey != r.Governance && !slices.Contains(out, a.PublicKey) {
+				out = append(out, a.PublicKey)
+			}
+		}
+	}
+	return out
 }
 
 func flag(b bool) byte {

@@ -46,7 +46,7 @@ func ParsePort(text string, tls bool) (p records.GrantedPort, err error) {
 	}
 	if !records.ValidGrantedName(name) {
 		return p, service.Usage(fmt.Sprintf("%s: %q cannot be part of a host name", flag, name),
-			fmt.Sprintf("use lower-case letters, digits and hyphens between them, at most %d", records.MaxGrantedName))
+			fmt.Sprintf("use lower-case letters, digits and hyphens between them (not two at the third place), at most %d", records.MaxGrantedName))
 	}
 	return records.GrantedPort{Port: uint16(n), Name: name, TLS: tls}, nil
 }

@@ -174,7 +174,7 @@ func (h *Holders) Withdraw(ctx context.Context) (operate.Action, error) {
 		return operate.Action{}, service.Refused("nothing is deposited by this wallet", "deposit with: gantry governance deposit AMOUNT")
 	case v.Votes > 0 || v.Proposals > 0:
 		return operate.Action{}, service.Refused(fmt.Sprintf("%d votes and %d proposals of this wallet are open", v.Votes, v.Proposals),
-			"take votes back with: gantry governance relinquish PROPOSAL; a proposal is over when its votes are counted (gantry governance advance PROPOSAL), or when it is cancelled (gantry governance cancel PROPOSAL), a draft too: gantry governance list")
+			"take votes back with: gantry governance relinquish PROPOSAL; a proposal ends with: gantry governance advance PROPOSAL; a draft with: gantry governance cancel PROPOSAL")
 	}
 	to := market.TokenAddress(h.desk.Key, h.Realm.Community)
 	return operate.NewAction("governance_withdraw", h.desk.Key, fmt.Sprintf("%s GNT are back in the wallet", market.GNT(v.Deposit)), h.Realm.Withdraw(h.desk.Key, to), nil,

@@ -85,7 +85,8 @@ type Manager struct {
 	looked  bool            // the names are known
 	names   map[string]Name // that shall have certificates
 	refused map[string]bool // of them, those beyond a bound, of which the log has spoken
-	failed  error           // of the latest request
+	failed  error           // of the latest request, while its name is wanted
+	failing string          // its name
 	changed chan struct{}   // closed when there is another certificate
 }
 

@@ -19,6 +19,9 @@ func (m *Manager) look(ctx context.Context) {
 	for _, n := range names {
 		m.names[n.Host] = n
 	}
+	if m.names[m.failing].Host == "" { // nobody asks again, so that nothing else would end it
+		m.failed, m.failing = nil, ""
+	}
 	if !m.looked {
 		m.looked = true
 		m.wake()
@@ -139,7 +142,7 @@ func (m *Manager) wake() {
 // fails keeps an error of a request for a person, nil for one that has succeeded.
 func (m *Manager) fails(host string, err error) {
 	m.mu.Lock()
-	m.failed = err
+	m.failed, m.failing = err, host
 	m.mu.Unlock()
 	if err != nil {
 		m.o.Log.Warn().Err(err).Str("name", host).Msg("no certificate is issued; the gateway tries again later")

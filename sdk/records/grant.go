@@ -77,7 +77,8 @@ func (g *Grant) Check() error {
 	return nil
 }
 
-// ValidGrantedName reports whether a port may have a name: lower-case letters, digits and hyphens, as host names have.
+// ValidGrantedName reports whether a port may have a name: lower-case letters, digits and hyphens, as host names have. Two hyphens at the
+// third place are for names of other alphabets ("xn--"): browsers show another name then, and no CA certifies others of that form.
 func ValidGrantedName(name string) bool {
 	for i, r := range name {
 		inner := i > 0 && i < len(name)-1
@@ -85,7 +86,8 @@ func ValidGrantedName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && len(name) <= MaxGrantedName
+	reserved := len(name) > 3 && name[2:4] == "--"
+	return name != "" && len(name) <= MaxGrantedName && !reserved
 }
 
 // Encode returns the bytes that are signed: the tag and the canonical CBOR of the grant.

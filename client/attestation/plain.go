@@ -41,7 +41,7 @@ var said = map[[2]string]words{
 	{attest.KindTPM.String(), tpm.CheckSecureBoot}: {"The state of Secure Boot is known.", "Secure Boot is not as the policy asks."},
 	{attest.KindTPM.String(), tpm.CheckRevocation}: {"The TPM's certificate is not revoked.", "The TPM's certificate is revoked."},
 
-	{attest.KindGuest.String(), guest.CheckSignature}: {"A key that the confidential machine made itself signed the answer.", "No key of the confidential machine signed the answer."},
+	{attest.KindGuest.String(), guest.CheckSignature}: {"The program that answers signed with a key that it made itself.", "The program that answers has not signed with a key of its own."},
 
 	{attest.KindSNP.String(), snp.CheckChain}:       {"AMD's processor signed the report of the confidential machine.", "The report is not signed by a processor of AMD's."},
 	{attest.KindSNP.String(), snp.CheckReportData}:  {"The report was made for this question.", "The report was made for another question."},

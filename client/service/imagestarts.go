@@ -125,7 +125,8 @@ func ran(v StartVote) int {
 	return 0
 }
 
-// othersOf counts votes of other machines with a driver of a branch. An owner with many machines has one vote for each customer and kind.
+// othersOf counts votes of other machines with a driver of a branch. An owner with many machines has one vote for each customer and kind. An
+// image that did not arrive says nothing of a driver: a customer may name the digest of a well-known one at a registry that never sends it.
 func othersOf(node, of string, votes []StartVote) (out []StartCount) {
 	type kind struct{ driver, sandbox, model string }
 	type voter struct {
@@ -134,7 +135,9 @@ func othersOf(node, of string, votes []StartVote) (out []StartCount) {
 		customer solana.PublicKey
 	}
 	kindOf := func(v StartVote) kind { return kind{release(v.Start.Driver), v.Start.Sandbox, v.Model} }
-	votes = slices.DeleteFunc(slices.Clone(votes), func(v StartVote) bool { return v.Node == node || branch(v.Start.Driver) != of })
+	votes = slices.DeleteFunc(slices.Clone(votes), func(v StartVote) bool {
+		return v.Node == node || branch(v.Start.Driver) != of || v.Start.Outcome == records.StartNoImage
+	})
 	counts, owners := map[kind]*StartCount{}, map[kind]map[string]bool{}
 	for _, v := range lastOf(votes, func(v StartVote) voter { return voter{kindOf(v), v.Provider, v.Customer} }) {
 		k := kindOf(v)

@@ -71,3 +71,19 @@ func TestACustomerHasOneVote(t *testing.T) {
 	got = WithStarts(offers[:1], records.Hash{}, Machines{"one": {Answered: true, Driver: "1"}}, nil)
 	require.Equal(t, "-", got[0].Image.String())
 }
+
+// A customer orders the digest of a well-known image from many machines, at a registry that never sends it. That accuses no driver.
+func TestAnImageThatDidNotArriveAccusesNoDriver(t *testing.T) {
+	var votes []StartVote
+	for i := range 20 {
+		votes = append(votes, vote("node"+string(rune('a'+i)), "owner"+string(rune('a'+i)), 1, "595.1", records.StartNoImage, 2))
+	}
+	asked := Machines{"new": {Answered: true, Driver: "595.1"}, "nodea": {Answered: true, Driver: "595.1"}}
+	got := WithStarts([]Offer{{Address: "new"}, {Address: "nodea"}}, records.Hash{}, asked, votes)
+	require.Equal(t, "-", got[0].Image.String())
+	require.Empty(t, got[0].Image.Others)
+	require.Equal(t, map[string]int{"no image": 1}, got[1].Image.Why, "it stays with the machine that says so")
+	votes = append(votes, vote("x", "X", 2, "595.1", records.StartRan, 1))
+	got = WithStarts([]Offer{{Address: "new"}}, records.Hash{}, asked, votes)
+	require.Equal(t, "ran on driver 595.x: 1 of 1", got[0].Image.Says)
+}

@@ -208,15 +208,16 @@ func (h *Holders) Relinquish(p *realm.Proposal) (operate.Action, error) {
 
 // Cancel ends a proposal of the wallet that is not decided. A draft that lost its connection ends so: it keeps its author's tokens otherwise.
 func (h *Holders) Cancel(p *realm.Proposal) (operate.Action, error) {
-	switch p.State {
-	case realm.Draft, realm.SigningOff, realm.Voting:
-	default:
-		return operate.Action{}, service.Refused(fmt.Sprintf("nobody cancels a proposal that is %s", p.State), "see: gantry governance list")
+	cancel, err := h.Realm.Cancel(p, h.desk.Key)
+	return operate.NewAction("governance_cancel", p.Address, "the proposal is cancelled", cancel, refused(err))
+}
+
+// refused is an error of what is not sent, for people.
+func refused(err error) error {
+	if errors.Is(err, realm.ErrRefused) {
+		return service.Refused(err.Error(), "see: gantry governance list")
 	}
-	if p.Author != h.Realm.Record(h.Realm.Community, h.desk.Key) {
-		return operate.Action{}, service.Refused(fmt.Sprintf("proposal %s is of another wallet, and its author alone cancels it", p.Address), "sign with its author's wallet")
-	}
-	return operate.NewAction("governance_cancel", p.Address, "the proposal is cancelled", h.Realm.Cancel(p, h.desk.Key), nil)
+	return err
 }
 
 // Draft is a proposal that the wallet makes: one transaction that creates it, one for each of its changes, and one that opens the vote.
@@ -236,27 +237,16 @@ func (h *Holders) Draft(ctx context.Context, seed solana.PublicKey, name, link s
 		form = txform.VersionOne
 	}
 	create, _ := operate.NewAction("governance_propose", address, "drafted", h.Realm.Draft(h.desk.Key, seed, name, link), nil)
-	inserts, err := h.inserts(form, address, changes)
+	inserts, err := h.Realm.Inserts(form, address, h.desk.Key, h.Rules.HoldUp, changes)
 	if err != nil {
-		return nil, address, err
+		return nil, address, refused(err)
+	}
+	out := []operate.Action{create}
+	for _, insert := range inserts {
+		out = append(out, operate.Action{Kind: "governance_insert", Of: address, Did: "change added", Instructions: []solana.Instruction{insert}})
 	}
 	did := fmt.Sprintf("proposal %s is open for votes for %s", address, market.Seconds(h.Rules.Voting))
-	return append(append([]operate.Action{create}, inserts...), operate.Action{Kind: "governance_sign_off", Of: address, Did: did, Instructions: []solana.Instruction{h.Realm.SignOff(address, h.desk.Key)}}), address, nil
-}
-
-// inserts add changes to a draft. One that no transaction holds is found before the draft is there, which would keep its author's tokens.
-func (h *Holders) inserts(form txform.Form, proposal solana.PublicKey, changes []solana.Instruction) (out []operate.Action, err error) {
-	for i, change := range changes {
-		insert, err := h.Realm.Insert(proposal, h.desk.Key, uint16(i), h.Rules.HoldUp, change)
-		if err != nil {
-			return nil, err
-		}
-		if !form.Holds(h.desk.Key, insert) {
-			return nil, service.Usage(fmt.Sprintf("change %d is too long for a transaction of this cluster", i+1), "propose less at once")
-		}
-		out = append(out, operate.Action{Kind: "governance_insert", Of: proposal, Did: "change added", Instructions: []solana.Instruction{insert}})
-	}
-	return out, nil
+	return append(out, operate.Action{Kind: "governance_sign_off", Of: address, Did: did, Instructions: []solana.Instruction{h.Realm.SignOff(address, h.desk.Key)}}), address, nil
 }
 
 // Advance is what can be done with a proposal at this time, by anyone: counting its votes, or executing its next transaction.
@@ -280,12 +270,9 @@ func (h *Holders) Advance(p *realm.Proposal, all []*realm.Transaction, now int64
 		case now <= due:
 			return operate.Action{}, service.Refused(fmt.Sprintf("what has passed waits until %s UTC, %s more", service.When(due), service.Span(due-now)), "come back then")
 		}
-		if signers := h.Realm.Signers(t); len(signers) > 0 {
-			return operate.Action{}, service.Refused(fmt.Sprintf("change %d wants the signature of %s too: whoever executed it with that wallet would let it do there what it wants",
-				t.Index+1, signers[0]), "do not execute it; see what it does: gantry governance show "+p.Address.String())
-		}
 		did := fmt.Sprintf("change %d of %d is executed; what it proposes to the market waits for the timelock: gantry market show", t.Index+1, len(all))
-		return operate.NewAction("governance_execute", p.Address, did, h.Realm.Execute(t), nil)
+		execute, err := h.Realm.Execute(t)
+		return operate.NewAction("governance_execute", p.Address, did, execute, refused(err))
 	}
 	return operate.Action{}, service.Refused("everything of this proposal is executed", "see: gantry market show")
 }

@@ -2,11 +2,16 @@ package realm
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/sdk/txform"
 )
+
+// ErrRefused is the error of an instruction that the program would not take, or that its sender should not sign.
+var ErrRefused = errors.New("refused")
 
 // Rules are how votes are decided. Times are seconds.
 type Rules struct {
@@ -126,6 +131,22 @@ func (r Realm) Insert(proposal, owner solana.PublicKey, index uint16, holdUp uin
 		ro(solana.SystemProgramID), ro(solana.SysVarRentPubkey)), nil
 }
 
+// Inserts add changes to a draft, one transaction each. One that no transaction of the form holds is found before the draft is there, which
+// would keep its author's tokens. Error: ErrRefused.
+func (r Realm) Inserts(form txform.Form, proposal, owner solana.PublicKey, holdUp uint32, changes []solana.Instruction) (out []solana.Instruction, err error) {
+	for i, change := range changes {
+		insert, err := r.Insert(proposal, owner, uint16(i), holdUp, change)
+		if err != nil {
+			return nil, err
+		}
+		if !form.Holds(owner, insert) {
+			return nil, fmt.Errorf("%w: change %d is too long for a transaction of this cluster", ErrRefused, i+1)
+		}
+		out = append(out, insert)
+	}
+	return out, nil
+}
+
 // Encode is an instruction as a proposal holds it. In base64 it is what Realms takes as a custom instruction.
 func Encode(ix solana.Instruction) ([]byte, error) {
 	data, err := ix.Data()
@@ -145,9 +166,15 @@ func (r Realm) SignOff(proposal, owner solana.PublicKey) solana.Instruction {
 	return r.call(tagSignOff, nil, ro(r.Address), ro(r.Governance), w(proposal), s(owner), ro(r.Record(r.Community, owner)))
 }
 
-// Cancel ends a proposal that is a draft, or that is voted on. Its author signs, and can take the deposit back then.
-func (r Realm) Cancel(p *Proposal, author solana.PublicKey) solana.Instruction {
-	return r.call(tagCancel, nil, ro(r.Address), w(r.Governance), w(p.Address), w(p.Author), s(author))
+// Cancel ends a proposal that is a draft, or that is voted on. Its author signs, and can take the deposit back then. Error: ErrRefused.
+func (r Realm) Cancel(p *Proposal, author solana.PublicKey) (solana.Instruction, error) {
+	switch {
+	case p.State != Draft && p.State != SigningOff && p.State != Voting:
+		return nil, fmt.Errorf("%w: nobody cancels a proposal that is %s", ErrRefused, p.State)
+	case p.Author != r.Record(r.Community, author):
+		return nil, fmt.Errorf("%w: proposal %s is of another wallet, and its author alone cancels it", ErrRefused, p.Address)
+	}
+	return r.call(tagCancel, nil, ro(r.Address), w(r.Governance), w(p.Address), w(p.Author), s(author)), nil
 }
 
 // Cast votes with all deposited tokens of the voter, or vetoes as a member of the council.
@@ -175,32 +202,20 @@ func (r Realm) Relinquish(proposal, voter solana.PublicKey) solana.Instruction {
 	return r.call(tagRelinquish, nil, ro(r.Address), ro(r.Governance), w(proposal), w(record), w(r.Ballot(proposal, record)), ro(r.Community), s(voter), w(voter))
 }
 
-// Execute runs a transaction of a proposal that has passed; anyone may. Governance and treasury sign by the program. Whoever sends it
-// signs for it too where it says so: see [Realm.Signers].
-func (r Realm) Execute(t *Transaction) solana.Instruction {
+// Execute runs a transaction of a proposal that has passed; anyone may. Governance and treasury sign by the program. One that wants another
+// signature is refused: whoever sent it with that wallet would let it do there what it wants. Error: ErrRefused.
+func (r Realm) Execute(t *Transaction) (solana.Instruction, error) {
 	accounts := []*solana.AccountMeta{ro(r.Governance), w(t.Proposal), w(r.Transaction(t.Proposal, t.Index))}
-	signers := r.Signers(t)
 	for _, ix := range t.Instructions {
 		accounts = append(accounts, ro(ix.ProgramID()))
 		for _, a := range ix.Accounts() {
-			signs := a.IsSigner && slices.Contains(signers, a.PublicKey)
-			accounts = append(accounts, solana.NewAccountMeta(a.PublicKey, a.IsWritable, signs))
-		}
-	}
-	return r.call(tagExecute, nil, accounts...)
-}
-
-// Signers are those who must sign a transaction of a proposal in addition to governance and treasury. What one of them signs reaches all
-// that such an instruction can do with a signature.
-func (r Realm) Signers(t *Transaction) (out []solana.PublicKey) {
-	for _, ix := range t.Instructions {
-		for _, a := range ix.Accounts() {
-			if a.IsSigner && a.PublicKey != r.Treasury && a.PublicKey != r.Governance && !slices.Contains(out, a.PublicKey) {
-				out = append(out, a.PublicKey)
+			if a.IsSigner && a.PublicKey != r.Treasury && a.PublicKey != r.Governance {
+				return nil, fmt.Errorf("%w: change %d wants the signature of %s too, and could do with that wallet what it wants", ErrRefused, t.Index+1, a.PublicKey)
 			}
+			accounts = append(accounts, solana.NewAccountMeta(a.PublicKey, a.IsWritable, false))
 		}
 	}
-	return out
+	return r.call(tagExecute, nil, accounts...), nil
 }
 
 func flag(b bool) byte {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/sdk/txform"
 )
 
 func key(n byte) (k solana.PublicKey) { k[0] = n; return k }
@@ -87,13 +89,56 @@ func TestEarlyVotesAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever executes a proposal signs for nobody: governance and treasury sign by the program.
-func TestExecutionSignsForNobody(t *testing.T) {
+// Whoever executes a proposal signs for nobody: governance and treasury sign by the program. A payment out of the wallet that executes
+// would be signed by it, and is refused, whoever the named wallet is.
+func TestWhoExecutesAProposalPaysNobody(t *testing.T) {
 	r := Named(Mainnet, "Gantry", key(1), key(2), solana.PublicKey{})
-	change := solana.NewInstruction(key(1), solana.AccountMetaSlice{s(r.Treasury), w(key(3))}, nil)
-	execute := r.Execute(&Transaction{Proposal: key(4), Instructions: []solana.Instruction{change}})
-	for _, a := range execute.Accounts() {
-		require.False(t, a.IsSigner, a.PublicKey)
+	pays := func(from solana.PublicKey) *Transaction {
+		return &Transaction{Proposal: key(4), Instructions: []solana.Instruction{solana.NewInstruction(key(1), solana.AccountMetaSlice{s(from), w(key(3))}, nil)}}
 	}
+	for _, from := range []solana.PublicKey{r.Treasury, r.Governance} {
+		execute, err := r.Execute(pays(from))
+		require.NoError(t, err)
+		for _, a := range execute.Accounts() {
+			require.False(t, a.IsSigner, a.PublicKey)
+		}
+	}
+	_, err := r.Execute(pays(key(77)))
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorContains(t, err, "wants the signature of "+key(77).String())
 	require.Equal(t, Of(Mainnet, r.Address, key(1), key(2), solana.PublicKey{}), r)
+}
+
+// An author ends what is not decided. A draft whose author lost its connection would keep the author's tokens for ever.
+func TestAnAuthorCancelsADraft(t *testing.T) {
+	r := Named(Mainnet, "Gantry", key(1), key(2), solana.PublicKey{})
+	own := r.Record(r.Community, key(7))
+	for state := Draft; state <= Vetoed; state++ {
+		cancel, err := r.Cancel(&Proposal{Address: key(9), Author: own, State: state}, key(7))
+		if state != Draft && state != SigningOff && state != Voting {
+			require.ErrorIs(t, err, ErrRefused, state)
+			continue
+		}
+		require.NoError(t, err, state)
+		data, err := cancel.Data()
+		require.NoError(t, err)
+		require.Equal(t, []byte{11}, data)
+		require.Equal(t, []*solana.AccountMeta{ro(r.Address), w(r.Governance), w(key(9)), w(own), s(key(7))}, cancel.Accounts())
+	}
+	_, err := r.Cancel(&Proposal{Address: key(9), Author: key(8), State: Draft}, key(7))
+	require.ErrorContains(t, err, "of another wallet")
+}
+
+// A change that fits into no transaction is refused before its draft is made.
+func TestAChangeThatIsTooLongIsFoundFirst(t *testing.T) {
+	r := Named(Mainnet, "Gantry", key(1), key(2), solana.PublicKey{})
+	change := func(bytes int) solana.Instruction { return solana.NewInstruction(key(1), nil, make([]byte, bytes)) }
+	all, err := r.Inserts(txform.Legacy, key(9), key(7), 1, []solana.Instruction{change(600), change(600)})
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	_, err = r.Inserts(txform.Legacy, key(9), key(7), 1, []solana.Instruction{change(600), change(1_000)})
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorContains(t, err, "change 2 is too long")
+	_, err = r.Inserts(txform.VersionOne, key(9), key(7), 1, []solana.Instruction{change(1_000)})
+	require.NoError(t, err)
 }

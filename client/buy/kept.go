@@ -121,6 +121,15 @@ func (b *Buyer) orderStanding(ctx context.Context, order string) (volumes.Standi
 		return out, nil //nolint:nilerr // no order of ours has such an address
 	}
 	at := b.client.WaitLevel()
+	// The order comes first: it makes leases, and leases make none.
+	o, exists, err := query.Find[market.Order](ctx, b.client, key, at)
+	if err != nil {
+		return out, err
+	}
+	if exists && o.Unused() {
+		out.Live = fmt.Sprintf("order %s, which is %s", order, o.State())
+		return out, nil
+	}
 	leases, err := query.Select[market.Lease](ctx, b.client, query.LeasesOfOrder(key), at)
 	if err != nil {
 		return out, err
@@ -141,11 +150,7 @@ func (b *Buyer) orderStanding(ctx context.Context, order string) (volumes.Standi
 			}
 		}
 	}
-	o, exists, err := query.Find[market.Order](ctx, b.client, key, at)
-	if err == nil && exists && o.Unused() {
-		out.Live = fmt.Sprintf("order %s, which is %s", order, o.State())
-	}
-	return out, err
+	return out, nil
 }
 
 // keep resolves a volume that is kept: how large it is, and where its snapshots go. The request says so afterwards.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gantry-market/gantry/internal/wait"
@@ -97,9 +98,9 @@ func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, give
 	if err != nil {
 		return Found{}, err
 	}
-	mine := snapshot.Claim{Order: order, MiB: v.MiB, Path: v.Path}
-	if i := slices.IndexFunc(st.claims, func(c snapshot.Claim) bool { return c.Order == order && c.Ready }); i >= 0 {
-		mine = st.claims[i]
+	mine := snapshot.Claim{Order: order, Turn: st.turn(order), MiB: v.MiB, Path: v.Path}
+	if c := st.latest(); c != nil && c.Order == order { // else another order has had the volume meanwhile
+		mine = *c
 		mine.Over = false
 	}
 	out, err := s.take(ctx, b, v, mine, given)
@@ -113,7 +114,7 @@ func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, give
 func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume, mine snapshot.Claim, given snapshot.Hash) (Found, error) {
 	var st *state
 	for fresh := false; !fresh; { // others take an old claim for one whose order never comes
-		began := time.Now()
+		began := wall()
 		if err := b.PutClaim(ctx, mine); err != nil {
 			return Found{}, err
 		}
@@ -121,10 +122,10 @@ func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume,
 		if st, err = s.free(ctx, b, v.Name, mine.Order); err != nil {
 			return Found{}, err
 		}
-		fresh = time.Since(began) < placeTime/3
+		fresh = wall().Sub(began) < placeTime/3
 	}
-	if mine.Ready { // whoever takes a volume over removes the claims before, so that nobody had it meanwhile
-		return Found{Volume: v, From: mine.From}, nil
+	if mine.Ready && st.has(mine.Order) { // the latest one of all: nobody had the volume meanwhile
+		return Found{Volume: v, From: mine.From}, st.forget(ctx, mine.Order)
 	}
 	out, err := st.found(ctx, v, given)
 	if err != nil {
@@ -133,12 +134,45 @@ func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume,
 	if err := fits(ctx, b, out, given); err != nil {
 		return out, err
 	}
-	mine.From, mine.Ready = out.From, true
+	mine = snapshot.Claim{Order: mine.Order, Turn: max(mine.Turn, st.turn(mine.Order)), From: out.From, Ready: true, MiB: v.MiB, Path: v.Path}
 	if err := b.PutClaim(ctx, mine); err != nil {
 		return out, err
 	}
+	if st, err = s.alone(ctx, b, v.Name, mine.Order); err != nil {
+		return out, errors.Join(err, b.RemoveClaim(context.WithoutCancel(ctx), mine.Order))
+	}
 	return out, st.forget(ctx, mine.Order)
 }
+
+// alone looks whether nobody has taken the volume before an order's claim was ready, as when the computer has slept meanwhile. Whoever is
+// not ready looks later, and sees this claim. Error: ErrInUse.
+func (s *Store) alone(ctx context.Context, b *snapshot.Bucket, name, order string) (*state, error) {
+	st, err := read(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	decided := *st
+	decided.claims = slices.DeleteFunc(slices.Clone(st.claims), func(c snapshot.Claim) bool { return !c.Ready && !strings.HasPrefix(c.Order, erasing) })
+	u, err := s.use(ctx, &decided, order)
+	switch {
+	case err != nil:
+		return nil, err
+	case u != nil:
+		return nil, &InUse{name, *u}
+	case !st.has(order):
+		return nil, takenOver(name)
+	}
+	st.claims = decided.claims // the others are left to those who look later
+	return st, nil
+}
+
+// takenOver is the error of an order whose claim another has removed.
+func takenOver(name string) error {
+	return &InUse{name, VolumeUse{Says: "another order, which has taken it over"}}
+}
+
+// wall is the time by the clock on the wall, which goes on while the computer sleeps.
+func wall() time.Time { return time.Now().Round(0) }
 
 // free waits until no other order has the volume. Error: ErrInUse unless only a last snapshot is waited for.
 func (s *Store) free(ctx context.Context, b *snapshot.Bucket, name string, but ...string) (*state, error) {
@@ -210,22 +244,22 @@ func (s *Store) Assign(ctx context.Context, name, order, lease string, from snap
 	if err != nil {
 		return err
 	}
-	all, err := b.Claims(ctx)
+	st, err := read(ctx, b)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(c snapshot.Claim) bool { return c.Order == order })
-	if i < 0 {
-		return &InUse{name, VolumeUse{Says: "another order, which has taken it over"}}
+	i := slices.IndexFunc(st.claims, func(c snapshot.Claim) bool { return c.Order == order })
+	if latest := st.latest(); i < 0 || latest != nil && latest.Turn > st.claims[i].Turn {
+		return takenOver(name)
 	}
-	c := all[i]
-	if c.Lease == lease {
+	c := st.claims[i]
+	if c.Lease == lease && !c.Over {
 		return nil
 	}
 	if c.Lease = lease; from != (snapshot.Hash{}) {
 		c.From = from
 	}
-	c.Ready = true
+	c.Ready, c.Over = true, false
 	return b.PutClaim(ctx, c)
 }
 

@@ -94,7 +94,7 @@ func (s *Store) open(name string) (*snapshot.Bucket, error) {
 // state is what the bucket says of a volume.
 type state struct {
 	bucket *snapshot.Bucket
-	claims []snapshot.Claim // the latest first
+	claims []snapshot.Claim // the highest turn first
 	marks  []snapshot.Mark
 	now    time.Time // by the bucket's clock; zero until somebody needs it
 }
@@ -117,6 +117,23 @@ func (s *state) latest() *snapshot.Claim {
 		}
 	}
 	return nil
+}
+
+// has reports whether an order's claim is the one that says where the volume stands.
+func (s *state) has(order string) bool {
+	c := s.latest()
+	return c != nil && c.Order == order
+}
+
+// turn is above those of all other orders' claims.
+func (s *state) turn(order string) uint64 {
+	var most uint64
+	for _, c := range s.claims {
+		if c.Order != order {
+			most = max(most, c.Turn)
+		}
+	}
+	return most + 1
 }
 
 // written is the last mark of a lease; nil for none.

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,6 +180,121 @@ func TestAVolumeGoesFromLeaseToLease(t *testing.T) {
 	}
 	_, err = other.Delete(ctx, "data")
 	require.ErrorIs(t, err, ErrNone)
+}
+
+// A claim that another order has taken over says nothing any more, whenever it is written again: it neither hides what the other has
+// written, nor gives its order the volume.
+func TestAClaimThatWasTakenOver(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	c := chain{}
+	one, other := computer(bucket, c, 1), computer(bucket, c, 1)
+	ctx := t.Context()
+	_, err := one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	name := one.Folder("data") + "/claims/order1"
+	late := bucket.Objects(t)[name]
+	require.NotEmpty(t, late)
+	bucket.Advance(2 * placeTime)
+	_, err = other.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.NoError(t, err)
+	c["order2"] = Standing{Live: live}
+	require.NoError(t, other.Assign(ctx, "data", "order2", "lease2", snapshot.Hash{}))
+	m := machineOf(t, other, "lease2", snapshot.Hash{})
+	newest := m.save(t, "of the other")
+
+	bucket.Advance(time.Minute)
+	bucket.Put(t, name, late)
+	require.ErrorIs(t, one.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}), ErrInUse)
+	_, err = one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrInUse)
+	require.NoError(t, one.Release(ctx, "data", "order1"))
+	bucket.Put(t, name, late)
+	require.NoError(t, m.Over(ctx))
+	c["order2"] = Standing{Ended: 2 * LastSnapshotTime}
+	bucket.Advance(2 * placeTime)
+	info, err := one.Show(ctx, "data")
+	require.NoError(t, err)
+	require.Equal(t, newest.String(), info.Newest.Hash)
+	found, err := one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.Equal(t, newest, found.From)
+	require.NoError(t, one.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+}
+
+// A computer sleeps after it has looked and before it has decided. Meanwhile its claim has become old, and another has the volume.
+func TestAComputerThatSleptWhileItClaimed(t *testing.T) {
+	var bucket *s3test.Server
+	var writes atomic.Int32
+	asleep := func() {}
+	bucket = s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/claims/order1") && writes.Add(1) == 2 {
+				asleep()
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	c := chain{}
+	one, other := computer(bucket, c, 1), computer(bucket, c, 1)
+	ctx := t.Context()
+	var newest snapshot.Hash
+	asleep = func() {
+		bucket.Advance(2 * placeTime)
+		_, err := other.Claim(ctx, "order2", data, snapshot.Hash{})
+		require.NoError(t, err)
+		require.NoError(t, other.Assign(ctx, "data", "order2", "lease2", snapshot.Hash{}))
+		newest = machineOf(t, other, "lease2", snapshot.Hash{}).save(t, "of the other")
+	}
+	_, err := one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrInUse)
+	c["order2"] = Standing{Ended: 2 * LastSnapshotTime}
+	found, err := one.Find(ctx, data, snapshot.Hash{}, false)
+	require.NoError(t, err)
+	require.Equal(t, newest, found.From)
+}
+
+// A mark that another client removes between the list and the look is one that counts no more.
+func TestAMarkThatGoesMeanwhile(t *testing.T) {
+	var gone atomic.Bool
+	bucket := s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if gone.Load() && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/writers/") {
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte("<Error><Code>NoSuchKey</Code></Error>"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s := computer(bucket, chain{}, 1)
+	ctx := t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	machineOf(t, s, "lease1", snapshot.Hash{}).save(t, "x")
+	gone.Store(true)
+	_, err = s.Show(ctx, "data")
+	require.NoError(t, err)
+	b, err := s.open("data")
+	require.NoError(t, err)
+	_, err = b.Prune(ctx, snapshot.PruneOptions{Keep: 1, Grace: snapshot.MinGrace})
+	require.NoError(t, err)
+}
+
+// Whoever deletes a volume stops when others may have it again.
+func TestADeletionThatIsLateStops(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	s := computer(bucket, chain{}, 1)
+	ctx := t.Context()
+	m := machineOf(t, s, "lease1", snapshot.Hash{})
+	m.save(t, "x")
+	require.NoError(t, m.PutClaim(ctx, snapshot.Claim{Order: erasing}))
+	before := bucket.Objects(t)
+	late := errors.New("late")
+	require.ErrorIs(t, m.Erase(ctx, erasing, func(context.Context) error { return late }), late)
+	require.Equal(t, before, bucket.Objects(t))
+	require.NoError(t, m.Erase(ctx, erasing, func(context.Context) error { return nil }))
+	require.Empty(t, bucket.Objects(t))
 }
 
 // Of clients that claim at once at most one has the volume.

@@ -105,7 +105,7 @@ func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, give
 	}
 	out, err := s.take(ctx, b, v, mine, given)
 	if err != nil && !mine.Ready {
-		err = errors.Join(err, b.RemoveClaim(context.WithoutCancel(ctx), order))
+		err = errors.Join(err, giveBack(ctx, b, order))
 	}
 	return out, err
 }
@@ -139,9 +139,16 @@ func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume,
 		return out, err
 	}
 	if st, err = s.alone(ctx, b, v.Name, mine.Order); err != nil {
-		return out, errors.Join(err, b.RemoveClaim(context.WithoutCancel(ctx), mine.Order))
+		return out, errors.Join(err, giveBack(ctx, b, mine.Order))
 	}
 	return out, st.forget(ctx, mine.Order)
+}
+
+// giveBack removes a claim that came to nothing, also when ctx has ended.
+func giveBack(ctx context.Context, b *snapshot.Bucket, order string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	return b.RemoveClaim(ctx, order)
 }
 
 // alone looks whether nobody has taken the volume before an order's claim was ready, as when the computer has slept meanwhile. Whoever is

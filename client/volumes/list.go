@@ -165,9 +165,9 @@ func (s *Store) Delete(ctx context.Context, name string) (KeptVolume, error) {
 		}
 	}
 	if err != nil {
-		return out, errors.Join(err, b.RemoveClaim(context.WithoutCancel(ctx), mine))
+		return out, errors.Join(err, giveBack(ctx, b, mine))
 	}
-	return out, b.Erase(ctx, mine, func(ctx context.Context) error { // others take an old claim for one of a command that was cut off
+	err = b.Erase(ctx, mine, func(ctx context.Context) error { // others take an old claim for one of a command that was cut off
 		switch now := wall(); {
 		case now.Sub(put) > placeTime*2/3:
 			return fmt.Errorf("%w: it could not be told for %s that volume %s is being deleted; delete it again", snapshot.ErrBucket, now.Sub(put).Round(time.Second), name)
@@ -177,4 +177,8 @@ func (s *Store) Delete(ctx context.Context, name string) (KeptVolume, error) {
 		}
 		return nil
 	})
+	if err != nil { // it may be deleted again at once
+		err = errors.Join(err, giveBack(ctx, b, mine))
+	}
+	return out, err
 }

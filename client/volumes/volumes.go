@@ -35,6 +35,8 @@ const (
 	// LastSnapshotTime is how long after the end of a lease its last snapshot is waited for: the agent notices the end, stops the
 	// job, and gives the snapshot two minutes.
 	LastSnapshotTime = 4 * time.Minute
+	// giveBackTime is how long the bucket may take to remove a claim that came to nothing. Without that the claim ends soon by itself.
+	giveBackTime = 5 * time.Second
 	// look is how often it is looked whether the last snapshot is there.
 	look = time.Second
 	// erasing is what the claim of somebody begins with who deletes a volume.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -295,6 +296,48 @@ func TestADeletionThatIsLateStops(t *testing.T) {
 	require.Equal(t, before, bucket.Objects(t))
 	require.NoError(t, m.Erase(ctx, erasing, func(context.Context) error { return nil }))
 	require.Empty(t, bucket.Objects(t))
+}
+
+// A deletion that was cut off, as a request over HTTP is that takes too long, is repeated at once. A bucket that stalls holds nobody longer
+// than the caller wants.
+func TestADeletionIsRepeatedAtOnce(t *testing.T) {
+	var stalls atomic.Value
+	stalls.Store(http.MethodPost) // that of a removal of many objects
+	stalled := make(chan struct{}, 1)
+	bucket := s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == stalls.Load() || r.Method == http.MethodDelete && stalls.Load() == http.MethodPut {
+				_, _ = io.Copy(io.Discard, r.Body)
+				select {
+				case stalled <- struct{}{}:
+				default:
+				}
+				<-r.Context().Done()
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s := computer(bucket, chain{}, 1)
+	machineOf(t, s, "lease1", snapshot.Hash{}).save(t, "x")
+	erase := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := s.Delete(ctx, "data")
+		erase <- err
+	}()
+	<-stalled
+	cancel()
+	require.ErrorIs(t, <-erase, context.Canceled)
+	stalls.Store("")
+	_, err := s.Delete(t.Context(), "data")
+	require.NoError(t, err)
+
+	stalls.Store(http.MethodPut)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // Of clients that claim at once at most one has the volume.

@@ -262,6 +262,9 @@ func VolumeFailed(name string, err error) error {
 		return as(service.CodeUsage, "--volume: "+err.Error(), fmt.Sprintf("give its size, such as --volume %s:50GiB", name))
 	case errors.Is(err, volumes.ErrSuspended):
 		return as(service.CodeRefused, fmt.Sprintf("volume %s: %v", name, err), fmt.Sprintf("continue that container, without a command: gantry deploy --restore HASH --volume %s --keep", name))
+	case errors.Is(err, volumes.ErrLost):
+		return as(service.CodeRefused, fmt.Sprintf("volume %s: %v", name, err),
+			fmt.Sprintf("begin with an older one: gantry deploy --restore HASH --volume %s --keep. The history of its leases has the hashes: gantry audit LEASE. Or remove it: gantry volume delete %s", name, name))
 	case errors.Is(err, snapshot.ErrDamaged):
 		return as(service.CodeRefused, fmt.Sprintf("volume %s: %v", name, err), "if it was made on another computer, copy the file backup.key from there: gantry volume list prints its path")
 	case errors.Is(err, snapshot.ErrBucket):

@@ -49,6 +49,7 @@ func TestFailuresOfVolumes(t *testing.T) {
 		"gantry volume list":       fmt.Errorf("%w: data", volumes.ErrNone),
 		"--volume data:50GiB":      volumes.ErrSize,
 		"--restore HASH":           volumes.ErrSuspended,
+		"begin with an older one":  volumes.ErrLost,
 		"copy the file backup.key": snapshot.ErrDamaged,
 		"credentials":              snapshot.ErrBucket,
 	} {

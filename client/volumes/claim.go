@@ -27,7 +27,7 @@ type Found struct {
 
 // Find says how large a volume is and where containers have it, where the request does not. Unless the caller's order may have begun, it
 // also looks whether another order uses the volume, and waits for the last snapshot of a lease that has just ended. It claims nothing. A
-// snapshot that is given is what the order is to begin with. Errors: ErrInUse, ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged for a volume of another key.
+// snapshot that is given is what the order is to begin with. Errors: ErrInUse, ErrLost, ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged for a volume of another key.
 func (s *Store) Find(ctx context.Context, asked messages.Volume, given snapshot.Hash, begun bool) (Found, error) {
 	b, err := s.open(asked.Name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *state) found(ctx context.Context, v messages.Volume, given snapshot.Has
 
 // Claim takes a volume for an order, until the order and its leases are over on chain. It waits for the last snapshot of a lease that has
 // just ended. Repeated for the same order it holds the claim. A snapshot that is given is what the order begins with. Errors: ErrInUse,
-// ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged.
+// ErrLost, ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged.
 func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, given snapshot.Hash) (Found, error) {
 	b, err := s.open(v.Name)
 	if err != nil {
@@ -207,12 +207,15 @@ func (s *Store) free(ctx context.Context, b *snapshot.Bucket, name string, but .
 	}
 }
 
-// fits reports whether a volume takes the files of its snapshot. Errors: ErrSize, ErrSuspended.
+// fits reports whether a volume takes the files of its snapshot. Errors: ErrLost, ErrSize, ErrSuspended.
 func fits(ctx context.Context, b *snapshot.Bucket, f Found, given snapshot.Hash) error {
 	if f.From == (snapshot.Hash{}) {
 		return nil
 	}
 	saved, err := b.Find(ctx, f.From)
+	if snapshot.Missing(err) && given == (snapshot.Hash{}) {
+		return fmt.Errorf("%w: %s", ErrLost, f.From)
+	}
 	if err != nil {
 		return err
 	}

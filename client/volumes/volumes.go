@@ -25,6 +25,8 @@ var (
 	ErrNone = errors.New("there is no such volume")
 	// ErrSize: the volume cannot have that size.
 	ErrSize = errors.New("the volume cannot have that size")
+	// ErrLost: the bucket does not have the volume's newest snapshot any more, or its machine has named one that it never made.
+	ErrLost = errors.New("the newest snapshot is not in the bucket")
 	// ErrSuspended: the volume's newest snapshot is of a container that was suspended.
 	ErrSuspended = errors.New("the newest snapshot is of a suspended container")
 )
@@ -238,8 +240,10 @@ func (s *Store) held(ctx context.Context, st *state, c snapshot.Claim) (*VolumeU
 		}
 		return &VolumeUse{Order: c.Order, Says: fmt.Sprintf("order %s, which is being placed; it holds the volume for %d minutes at most if it never comes", c.Order, placeTime/time.Minute)}, nil
 	}
-	complete, err := st.complete(ctx, c.Lease)
-	if err != nil || complete || is.Ended < 0 || is.Ended > LastSnapshotTime {
+	if is.Ended < 0 || is.Ended > LastSnapshotTime {
+		return nil, nil
+	}
+	if complete, err := st.complete(ctx, c.Lease); err != nil || complete {
 		return nil, err
 	}
 	return &VolumeUse{Order: c.Order, Lease: c.Lease, Says: fmt.Sprintf("lease %s, which has ended and makes its last snapshot", c.Lease), ending: true}, nil
@@ -252,6 +256,9 @@ func (s *state) complete(ctx context.Context, lease string) (bool, error) {
 		return m != nil, nil
 	}
 	saved, err := s.bucket.Find(ctx, m.Snapshot)
+	if snapshot.Missing(err) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

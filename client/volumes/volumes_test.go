@@ -392,6 +392,71 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	machineOf(t, s, "lease2", found.From)
 }
 
+// A volume that is taken while old snapshots are removed keeps the one with which its next lease begins.
+func TestPruneWhileAVolumeIsTaken(t *testing.T) {
+	armed, take := atomic.Bool{}, func() {}
+	bucket := s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Query().Get("prefix"), "/writers/") && armed.CompareAndSwap(true, false) {
+				take()
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s, ctx := computer(bucket, chain{}, 1), t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	m := machineOf(t, s, "lease1", snapshot.Hash{})
+	newest := m.save(t, "newest")
+	require.NoError(t, m.Over(ctx))
+	bucket.Advance(time.Minute)
+	machineOf(t, s, "another", snapshot.Hash{}).save(t, "of a ghost")
+	bucket.Advance(72 * time.Hour)
+	b, err := s.open("data")
+	require.NoError(t, err)
+	take = func() {
+		found, err := s.Claim(ctx, "order2", data, snapshot.Hash{})
+		require.NoError(t, err)
+		require.Equal(t, newest, found.From)
+	}
+	armed.Store(true)
+	_, err = b.Prune(ctx, snapshot.PruneOptions{Keep: 1, Grace: 48 * time.Hour})
+	require.NoError(t, err)
+	require.False(t, armed.Load())
+	machineOf(t, s, "lease2", newest)
+}
+
+// A machine that names a snapshot which it never made locks nothing: the volume and all others are listed, an older snapshot can be
+// chosen, and it can be deleted.
+func TestAMachineThatNamesNoSnapshot(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	c := chain{}
+	s, ctx := computer(bucket, c, 1), t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	good := machineOf(t, s, "lease1", snapshot.Hash{}).save(t, "good")
+	bucket.Advance(time.Second)
+	bucket.Put(t, s.Folder("data")+"/writers/liar", []byte(`{"snapshot":"`+snapshot.Hash{9}.String()+`","lease":"lease1"}`))
+	c["order1"] = Standing{Ended: time.Second}
+	all, err := s.List(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.NotNil(t, all[0].UsedBy, "its last snapshot may come")
+	c["order1"] = Standing{Ended: 2 * LastSnapshotTime}
+	_, err = s.Find(ctx, data, snapshot.Hash{}, false)
+	require.ErrorIs(t, err, ErrLost)
+	_, err = s.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrLost)
+	found, err := s.Claim(ctx, "order3", data, good)
+	require.NoError(t, err)
+	require.Equal(t, good, found.From)
+	require.NoError(t, s.Release(ctx, "data", "order3"))
+	_, err = s.Delete(ctx, "data")
+	require.NoError(t, err)
+}
+
 // A volume of another key is shown as one, and neither used nor deleted.
 func TestAVolumeOfAnotherKey(t *testing.T) {
 	bucket := s3test.Start(t, nil)

@@ -89,14 +89,17 @@ func (b *Bucket) Prune(ctx context.Context, o PruneOptions) (out Pruned, err err
 	if err != nil {
 		return out, err
 	}
+	live, gone, err := b.marks(ctx, now.Add(-markTime), len(claims) > 0)
+	if err != nil {
+		return out, err
+	}
+	if claims, err = b.Claims(ctx); err != nil { // who takes a volume names its snapshot, and then removes marks that have named it
+		return out, err
+	}
 	for _, c := range claims {
 		if c.From != (Hash{}) {
 			o.Named = append(o.Named, c.From)
 		}
-	}
-	live, gone, err := b.marks(ctx, now.Add(-markTime), len(claims) > 0)
-	if err != nil {
-		return out, err
 	}
 	kept, old, err := b.sorted(ctx, now.Add(-o.Grace), o.Keep, append(live, o.Named...))
 	if err != nil {

@@ -165,7 +165,7 @@ func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, n
 		return nil, nil, err
 	}
 	a := Addition{Order: p.Order}
-	if a.Reserves, err = market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, market.HeldSecs(p.Args.Duration, start), p.Args.Nodes); err != nil {
+	if a.Reserves, err = reserves(p, start); err != nil {
 		return nil, nil, err
 	}
 	if family[0].Budget != 0 {
@@ -189,6 +189,11 @@ func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, n
 		return nil, nil, errors.Join(err, held.Release())
 	}
 	return p, held, nil
+}
+
+// reserves is what the order of a purchase reserves, with the time that its machines may wait for the job: start is that in seconds.
+func reserves(p *purchase.Purchase, start uint32) (market.USDC, error) {
+	return market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, market.HeldSecs(p.Args.Duration, start), p.Args.Nodes)
 }
 
 // shareBudget gives machines that are added their part of what is left of the cluster's budget, by their number.

@@ -159,6 +159,17 @@ func TestABudgetNeedsAllRecords(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Machines that are added for the last minute of a cluster reserve the time that they may wait for the job.
+func TestAnAdditionReservesTheStartDeadline(t *testing.T) {
+	p := purchase.Purchase{}
+	p.Args.MaxPrice, p.Args.GPUsPerNode, p.Args.Duration, p.Args.Nodes = 36_000_000, 1, 60, 2
+	for start, want := range map[uint32]market.USDC{30: 1_200_000, 600: 12 * market.OneUSDC} {
+		got, err := reserves(&p, start)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
 // buyerOf is a buyer of a chain that answers nothing unasked.
 func buyerOf(t *testing.T) (*fakerpc.Server, *chain.Client, *Buyer) {
 	t.Helper()

@@ -16,11 +16,11 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/snapshot"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 const (

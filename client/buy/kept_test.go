@@ -9,9 +9,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/snapshot"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 // A request that is repeated asks for the same, whatever its volume has become meanwhile.

@@ -8,10 +8,10 @@ import (
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
-	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/snapshot"
 	"github.com/gantry-market/gantry/sdk/txm"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 // Event is a step of a purchase: one of the types of this file.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/snapshot"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 const (
@@ -121,6 +121,15 @@ func (b *Buyer) orderStanding(ctx context.Context, order string) (volumes.Standi
 		return out, nil //nolint:nilerr // no order of ours has such an address
 	}
 	at := b.client.WaitLevel()
+	// The order comes first: it makes leases, and leases make none.
+	o, exists, err := query.Find[market.Order](ctx, b.client, key, at)
+	if err != nil {
+		return out, err
+	}
+	if exists && o.Unused() {
+		out.Live = fmt.Sprintf("order %s, which is %s", order, o.State())
+		return out, nil
+	}
 	leases, err := query.Select[market.Lease](ctx, b.client, query.LeasesOfOrder(key), at)
 	if err != nil {
 		return out, err
@@ -141,11 +150,7 @@ func (b *Buyer) orderStanding(ctx context.Context, order string) (volumes.Standi
 			}
 		}
 	}
-	o, exists, err := query.Find[market.Order](ctx, b.client, key, at)
-	if err == nil && exists && o.Unused() {
-		out.Live = fmt.Sprintf("order %s, which is %s", order, o.State())
-	}
-	return out, err
+	return out, nil
 }
 
 // keep resolves a volume that is kept: how large it is, and where its snapshots go. The request says so afterwards.
@@ -257,6 +262,9 @@ func VolumeFailed(name string, err error) error {
 		return as(service.CodeUsage, "--volume: "+err.Error(), fmt.Sprintf("give its size, such as --volume %s:50GiB", name))
 	case errors.Is(err, volumes.ErrSuspended):
 		return as(service.CodeRefused, fmt.Sprintf("volume %s: %v", name, err), fmt.Sprintf("continue that container, without a command: gantry deploy --restore HASH --volume %s --keep", name))
+	case errors.Is(err, volumes.ErrLost):
+		return as(service.CodeRefused, fmt.Sprintf("volume %s: %v", name, err),
+			fmt.Sprintf("begin with an older one: gantry deploy --restore HASH --volume %s --keep. The history of its leases has the hashes: gantry audit LEASE. Or remove it: gantry volume delete %s", name, name))
 	case errors.Is(err, snapshot.ErrDamaged):
 		return as(service.CodeRefused, fmt.Sprintf("volume %s: %v", name, err), "if it was made on another computer, copy the file backup.key from there: gantry volume list prints its path")
 	case errors.Is(err, snapshot.ErrBucket):

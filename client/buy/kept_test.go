@@ -9,9 +9,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/snapshot"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 // A request that is repeated asks for the same, whatever its volume has become meanwhile.
@@ -49,6 +49,7 @@ func TestFailuresOfVolumes(t *testing.T) {
 		"gantry volume list":       fmt.Errorf("%w: data", volumes.ErrNone),
 		"--volume data:50GiB":      volumes.ErrSize,
 		"--restore HASH":           volumes.ErrSuspended,
+		"begin with an older one":  volumes.ErrLost,
 		"copy the file backup.key": snapshot.ErrDamaged,
 		"credentials":              snapshot.ErrBucket,
 	} {

@@ -158,7 +158,13 @@ func (d *deal) book(key string, l *market.Lease) (seconds uint32, cost market.US
 	}
 	seconds = min(d.p.Args.Duration, uint32(max(0, market.MaxDurationSecs-(l.FundedUntil-l.StartedAt))))
 	if d.p.Budget != 0 {
-		left, err := purchase.Left(&d.p, d.b.purchases())
+		var all []purchase.Purchase
+		if isCluster(&d.p) { // what was added to it takes of the budget: a record that cannot be read may be of that
+			if all, err = d.b.folder.All(); err != nil {
+				return 0, 0, err
+			}
+		}
+		left, err := purchase.Left(&d.p, all)
 		if err != nil {
 			return 0, 0, err
 		}

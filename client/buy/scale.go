@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -15,10 +16,15 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
-// leastAdded is the least time that is left of a cluster to which machines are added.
-const leastAdded = time.Minute
+const (
+	// leastAdded is the least time that is left of a cluster to which machines are added.
+	leastAdded = time.Minute
+	// forgetTime is how long the record of an order that was not sent may take to be ended.
+	forgetTime = 10 * time.Second
+)
 
 // Addition is an order of machines for a cluster, before it is sent.
 type Addition struct {
@@ -37,9 +43,9 @@ type Scaled struct {
 }
 
 // ScaleCluster buys machines for a cluster of this folder until nodes of them run or start. They have the job of the others, the
-// places behind theirs, and the time that is left of the first order. It returns when they run. agree, which may be nil, is asked
-// before the order is stored and sent. Nothing of the cluster ends when the order of the new ones comes to nothing. Error:
-// ErrNoCluster; that of agree; a service.Failure where the cluster cannot grow.
+// places behind theirs, and the time that is left of the first order. It returns when they run. What an earlier call has begun is
+// finished first. agree, which may be nil, is asked before the order is stored and sent. Nothing of the cluster ends when the order of
+// the new ones comes to nothing. Error: ErrNoCluster; that of agree; a service.Failure where the cluster cannot grow.
 func (b *Buyer) ScaleCluster(ctx context.Context, text string, nodes int, agree func(Addition) error) (Scaled, error) {
 	family, err := pickCluster(b.purchases(), text)
 	if err != nil {
@@ -49,12 +55,15 @@ func (b *Buyer) ScaleCluster(ctx context.Context, text string, nodes int, agree 
 	if err != nil {
 		return Scaled{}, err
 	}
+	if err := b.finishAdded(ctx, family); err != nil {
+		return Scaled{}, err
+	}
 	v, stop, err := b.service.Live(ctx, b.scope(b.customer, view.Kinds(market.KindKeeper, market.KindModel)...))
 	if err != nil {
 		return Scaled{}, err
 	}
 	defer stop()
-	p, held, err := b.add(ctx, v, family[0].Order, nodes, agree)
+	p, held, err := b.add(ctx, v, family[0].Order, nodes, mk.Params.StartDeadlineSecs, agree)
 	if err != nil || p == nil {
 		return Scaled{Cluster: clusterOf(family, service.DescribeLeases(v, v.Leases(), b.service.Clock.Latest(ctx).Unix()))}, err
 	}
@@ -62,15 +71,84 @@ func (b *Buyer) ScaleCluster(ctx context.Context, text string, nodes int, agree 
 	d.fresh = true
 	out, err := d.run()
 	if err != nil {
-		return Scaled{}, err
+		left, end := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
+		defer end()
+		_, ferr := b.forgetUnsent(left, p.Order)
+		return Scaled{}, errors.Join(err, ferr)
 	}
 	c, err := b.Cluster(ctx, family[0].Order.String())
 	return Scaled{c, out.Leases, p.Args.Duration, p.Inspect}, err
 }
 
-// add stores the purchase of the machines that a cluster lacks; nil where it lacks none. The first purchase is held meanwhile, so that
-// no extension is paid from what the new one takes of the budget.
-func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, nodes int, agree func(Addition) error) (p *purchase.Purchase, held *purchase.Held, err error) {
+// finishAdded brings what an earlier call has begun to add to its end. An order that was not sent is forgotten: it was for another time
+// and number.
+func (b *Buyer) finishAdded(ctx context.Context, family []purchase.Purchase) error {
+	last := &family[len(family)-1]
+	if last.Joins.IsZero() || served(last) {
+		return nil
+	}
+	forgotten, err := b.forgetUnsent(ctx, last.Order)
+	if forgotten || err != nil {
+		return err
+	}
+	_, err = b.resume(ctx, last.Order, false)
+	if err != nil && slices.ContainsFunc(b.purchases(), func(p purchase.Purchase) bool { return p.Order == last.Order && p.CameToNothing() }) {
+		return nil
+	}
+	return err
+}
+
+// served reports whether all machines of a purchase have a place in the private network, and their job.
+func served(p *purchase.Purchase) bool {
+	return len(p.Group) > 0 && (p.Stage == purchase.Handed || p.Stage == purchase.Over)
+}
+
+// forgetUnsent ends the purchase of machines whose order was never sent, so that none of the cluster's budget is kept for it.
+func (b *Buyer) forgetUnsent(ctx context.Context, order solana.PublicKey) (forgotten bool, err error) {
+	held, err := b.folder.Hold(order)
+	if errors.Is(err, purchase.ErrHeld) {
+		return false, refused("another command adds machines to the cluster right now", "repeat this one when they run")
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	p, err := held.Read()
+	if err != nil || p.Stage != purchase.Intended {
+		return false, err
+	}
+	genesis, err := b.client.Genesis(ctx)
+	if err != nil {
+		return false, err
+	}
+	store, err := txm.OpenStore(held.Transactions(), genesis)
+	if err != nil {
+		return false, err
+	}
+	sent := false
+	err = store.Entries(func(e txm.Entry) error { // it is stored with its signature before it is sent
+		sent = sent || e.Current != nil
+		return nil
+	})
+	if err = errors.Join(err, store.Close()); err != nil || sent {
+		return false, err
+	}
+	p.End(service.CodeRefused, "its order was not sent", nil)
+	return true, held.Write(p)
+}
+
+// add stores the purchase of the machines that a cluster lacks; nil where it lacks none. start is the market's start deadline, seconds.
+// Nobody else adds to the cluster meanwhile. The first purchase is held too, so that no extension is paid from what the new one takes of
+// the budget.
+func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, nodes int, start uint32, agree func(Addition) error) (p *purchase.Purchase, held *purchase.Held, err error) {
+	growth, err := b.folder.HoldGrowth(first)
+	if errors.Is(err, purchase.ErrHeld) {
+		return nil, nil, refused("another command adds machines to the cluster right now", "repeat this one when they run")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, growth.Close()) }()
 	own, err := b.hold(ctx, first)
 	switch {
 	case err == nil:
@@ -78,13 +156,16 @@ func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, n
 	case !errors.Is(err, purchase.ErrHeld):
 		return nil, nil, err
 	}
-	all := b.purchases()
+	all, err := b.folder.All() // a record that cannot be read may be of the cluster
+	if err != nil {
+		return nil, nil, err
+	}
 	family := purchase.Cluster(all, first)
 	if p, err = b.added(ctx, v, family, nodes); err != nil || p == nil {
 		return nil, nil, err
 	}
 	a := Addition{Order: p.Order}
-	if a.Reserves, err = p.Spent(); err != nil {
+	if a.Reserves, err = reserves(p, start); err != nil {
 		return nil, nil, err
 	}
 	if family[0].Budget != 0 {
@@ -108,6 +189,11 @@ func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, n
 		return nil, nil, errors.Join(err, held.Release())
 	}
 	return p, held, nil
+}
+
+// reserves is what the order of a purchase reserves, with the time that its machines may wait for the job: start is that in seconds.
+func reserves(p *purchase.Purchase, start uint32) (market.USDC, error) {
+	return market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, market.HeldSecs(p.Args.Duration, start), p.Args.Nodes)
 }
 
 // shareBudget gives machines that are added their part of what is left of the cluster's budget, by their number.
@@ -143,7 +229,7 @@ func (b *Buyer) added(ctx context.Context, v *view.View, family []purchase.Purch
 	switch made := clusterTypeOf(first.Job); {
 	case first.Job == nil || live == 0:
 		return nil, refused("no machine of the cluster runs, or the purchase of its order is over", "order a new one: gantry cluster up")
-	case len(last.Group) == 0 || last.Stage != purchase.Handed && last.Stage != purchase.Over:
+	case !served(&last):
 		return nil, refused(fmt.Sprintf("machines of order %s do not run yet", last.Order), "continue it first: gantry resume "+last.Order.String())
 	case missing < 0:
 		return nil, refused(fmt.Sprintf("%d machines of the cluster run, which are more than %d", live, nodes), "end the leases of single machines: gantry stop LEASE")

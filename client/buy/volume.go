@@ -11,9 +11,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 const (

@@ -164,6 +164,10 @@ func TestClusterScale(t *testing.T) {
 	require.Len(t, same.Members, 2, "nothing is to be bought")
 	require.Len(t, w.View.OrdersOf(w.customer.PublicKey()), 1)
 
+	r = me.run(t.Context(), "cluster", "scale", "pair", "--nodes", "64")
+	require.Equal(t, cli.ExitRefused, r.code, r.out)
+	require.Contains(t, r.err, "USDC needed", "what is refused before its order is sent leaves nothing behind")
+
 	scaled := make(chan result, 1)
 	go func() { scaled <- me.run(t.Context(), "--json", "cluster", "scale", "pair", "--nodes", "4") }()
 	leases = append(leases, w.award()...)

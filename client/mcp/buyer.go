@@ -90,6 +90,13 @@ func (b *budgeted) ScaleCluster(ctx context.Context, text string, nodes int, agr
 				return err
 			}
 		}
+		keys, err := b.budget.open(c.Order) // what an earlier call has begun may have come to nothing since
+		if err == nil {
+			err = b.settle(keys)
+		}
+		if err != nil {
+			return err
+		}
 		key = addedMachines + a.Order.String()
 		return b.budget.reserve(key, charge{Amount: a.Reserves, Cluster: c.Order})
 	})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 func (t *tools) listVolumes(ctx context.Context, _ struct{}) (serve.KeptVolumes, error) {

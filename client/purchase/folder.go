@@ -3,6 +3,7 @@ package purchase
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ const (
 	transactions = "transactions"
 	fileRecord   = "purchase.json"
 	fileLock     = "lock"
+	fileGrowth   = "growth"
 	fileStore    = "transactions.db"
 	fileRevoked  = "revoked"
 )
@@ -107,6 +109,12 @@ func (f *Folder) Hold(order solana.PublicKey) (*Held, error) {
 		return nil, fmt.Errorf("order %s: %w", order, err)
 	}
 	return &Held{dir: dir, lock: lock}, nil
+}
+
+// HoldGrowth lets only this process add machines to the cluster of an order, until the lock is closed. A command that has the order of
+// Hold goes on meanwhile. Error: ErrHeld.
+func (f *Folder) HoldGrowth(order solana.PublicKey) (io.Closer, error) {
+	return lockFile(filepath.Join(f.dir, orders, order.String(), fileGrowth))
 }
 
 // Held is a purchase that only this process works on.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/gantry-market/gantry/client/buy"
-	"github.com/gantry-market/gantry/client/volumes"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 // kept are the volumes that the customer keeps in the server's bucket. All budgets share them.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/volumes"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 // KeptVolumes are volumes that are kept, with the file that opens them.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/volumes"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 // A price is shown only where somebody has said one.

@@ -160,6 +160,9 @@ func (b *Bucket) has(ctx context.Context, at string) (bool, error) {
 	return false, fmt.Errorf("%w: look into %s: %w", ErrBucket, b.bucket, err)
 }
 
+// Missing reports whether an error says that a snapshot, or a part of it, is not in the bucket.
+func Missing(err error) bool { return gone(err) }
+
 // gone reports whether an error says that an object is not there.
 func gone(err error) bool {
 	var answered minio.ErrorResponse

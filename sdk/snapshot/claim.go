@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -23,6 +25,8 @@ const maxClaim = 4096
 // looks at the others afterwards. Of two that claim at once, at least one sees the other, as servers list what was written before.
 type Claim struct {
 	Order string `json:"order"`
+	// Turn is above that of all claims before. The times at which claims were written do not say which came later: one is written again.
+	Turn uint64 `json:"turn,omitempty"`
 	// Lease is the last one to which the order's job was brought: only its snapshots count. Empty for none yet.
 	Lease string `json:"lease,omitempty"`
 	// From is the snapshot with which that lease began; zero for an empty folder. Ready says that it is decided.
@@ -69,7 +73,7 @@ func (b *Bucket) PutClaim(ctx context.Context, c Claim) error {
 	return b.put(ctx, name, sealed)
 }
 
-// Claims are those of all orders, the latest first. Errors: ErrBucket; ErrDamaged also where they are of another key.
+// Claims are those of all orders, the highest turn first. Errors: ErrBucket; ErrDamaged also where they are of another key.
 func (b *Bucket) Claims(ctx context.Context) ([]Claim, error) {
 	all, err := b.list(ctx, folderClaims)
 	if err != nil {
@@ -95,7 +99,7 @@ func (b *Bucket) Claims(ctx context.Context) ([]Claim, error) {
 		}
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(x, y Claim) int { return y.At.Compare(x.At) })
+	slices.SortStableFunc(out, func(x, y Claim) int { return cmp.Or(cmp.Compare(y.Turn, x.Turn), y.At.Compare(x.At)) })
 	return out, nil
 }
 
@@ -129,6 +133,9 @@ func (b *Bucket) Marks(ctx context.Context) ([]Mark, error) {
 	var out []Mark
 	for _, o := range all {
 		m, h, err := b.readMark(ctx, o)
+		if gone(err) { // its lease's snapshots count no more
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -200,21 +207,34 @@ func (b *Bucket) Folders(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// erasedAtOnce is how many objects are listed or removed before Erase asks whether it may go on.
+const erasedAtOnce = 1000
+
 // Erase removes what the folder has, but the claim of one order, which is removed last. It may be cut off and repeated: snapshots go
-// before the chunks that they name.
-func (b *Bucket) Erase(ctx context.Context, claim string) error {
+// before the chunks that they name. still is called again and again: an error of it ends Erase.
+func (b *Bucket) Erase(ctx context.Context, claim string, still func(context.Context) error) error {
 	last := path.Join(b.prefix, folderClaims, claim)
 	for _, folder := range []string{folderClaims, folderWriters, "manifests", ""} {
 		var objects []minio.ObjectInfo
-		if err := b.each(ctx, folder, true, func(o minio.ObjectInfo) {
+		var over error
+		err := b.each(ctx, folder, true, func(o minio.ObjectInfo) {
 			if o.Key != last {
 				objects = append(objects, o)
 			}
-		}); err != nil {
+			if over == nil && len(objects)%erasedAtOnce == 0 {
+				over = still(ctx)
+			}
+		})
+		if err = errors.Join(err, over); err != nil {
 			return err
 		}
-		if err := b.remove(ctx, objects); err != nil {
-			return err
+		for some := range slices.Chunk(objects, erasedAtOnce) {
+			if err := still(ctx); err != nil {
+				return err
+			}
+			if err := b.remove(ctx, some); err != nil {
+				return err
+			}
 		}
 	}
 	return b.RemoveClaim(ctx, claim)

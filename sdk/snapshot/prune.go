@@ -89,14 +89,17 @@ func (b *Bucket) Prune(ctx context.Context, o PruneOptions) (out Pruned, err err
 	if err != nil {
 		return out, err
 	}
+	live, gone, err := b.marks(ctx, now.Add(-markTime), len(claims) > 0)
+	if err != nil {
+		return out, err
+	}
+	if claims, err = b.Claims(ctx); err != nil { // who takes a volume names its snapshot, and then removes marks that have named it
+		return out, err
+	}
 	for _, c := range claims {
 		if c.From != (Hash{}) {
 			o.Named = append(o.Named, c.From)
 		}
-	}
-	live, gone, err := b.marks(ctx, now.Add(-markTime), len(claims) > 0)
-	if err != nil {
-		return out, err
 	}
 	kept, old, err := b.sorted(ctx, now.Add(-o.Grace), o.Keep, append(live, o.Named...))
 	if err != nil {
@@ -173,7 +176,7 @@ func (b *Bucket) each(ctx context.Context, folder string, deep bool, f func(mini
 
 // marks lists the snapshots from which writers go on, and the marks of those that are over, or silent since a time. In a folder that is
 // claimed, what a lease has written last counts also when its writer is over: the next lease begins with it.
-func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (live []Hash, gone []minio.ObjectInfo, err error) {
+func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (live []Hash, past []minio.ObjectInfo, err error) {
 	all, err := b.list(ctx, folderWriters)
 	if err != nil {
 		return nil, nil, err
@@ -181,17 +184,18 @@ func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (liv
 	for _, o := range all {
 		m, h, err := b.readMark(ctx, o)
 		switch {
+		case gone(err): // somebody has removed it meanwhile
 		case err != nil:
 			return nil, nil, err
 		case claimed && m.Lease != "":
 			live = append(live, h)
 		case m.Over, o.LastModified.Before(silent):
-			gone = append(gone, o)
+			past = append(past, o)
 		default:
 			live = append(live, h)
 		}
 	}
-	return live, gone, nil
+	return live, past, nil
 }
 
 func (b *Bucket) readMark(ctx context.Context, o minio.ObjectInfo) (m mark, h Hash, err error) {

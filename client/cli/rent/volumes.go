@@ -6,7 +6,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/terminal"
-	"github.com/gantry-market/gantry/client/volumes"
+	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
 func volumeCommand(s command.Streams) *cli.Command {

@@ -25,6 +25,8 @@ var (
 	ErrNone = errors.New("there is no such volume")
 	// ErrSize: the volume cannot have that size.
 	ErrSize = errors.New("the volume cannot have that size")
+	// ErrLost: the bucket does not have the volume's newest snapshot any more, or its machine has named one that it never made.
+	ErrLost = errors.New("the newest snapshot is not in the bucket")
 	// ErrSuspended: the volume's newest snapshot is of a container that was suspended.
 	ErrSuspended = errors.New("the newest snapshot is of a suspended container")
 )
@@ -35,6 +37,8 @@ const (
 	// LastSnapshotTime is how long after the end of a lease its last snapshot is waited for: the agent notices the end, stops the
 	// job, and gives the snapshot two minutes.
 	LastSnapshotTime = 4 * time.Minute
+	// giveBackTime is how long the bucket may take to remove a claim that came to nothing. Without that the claim ends soon by itself.
+	giveBackTime = 5 * time.Second
 	// look is how often it is looked whether the last snapshot is there.
 	look = time.Second
 	// erasing is what the claim of somebody begins with who deletes a volume.
@@ -94,7 +98,7 @@ func (s *Store) open(name string) (*snapshot.Bucket, error) {
 // state is what the bucket says of a volume.
 type state struct {
 	bucket *snapshot.Bucket
-	claims []snapshot.Claim // the latest first
+	claims []snapshot.Claim // the highest turn first
 	marks  []snapshot.Mark
 	now    time.Time // by the bucket's clock; zero until somebody needs it
 }
@@ -117,6 +121,23 @@ func (s *state) latest() *snapshot.Claim {
 		}
 	}
 	return nil
+}
+
+// has reports whether an order's claim is the one that says where the volume stands.
+func (s *state) has(order string) bool {
+	c := s.latest()
+	return c != nil && c.Order == order
+}
+
+// turn is above those of all other orders' claims.
+func (s *state) turn(order string) uint64 {
+	var most uint64
+	for _, c := range s.claims {
+		if c.Order != order {
+			most = max(most, c.Turn)
+		}
+	}
+	return most + 1
 }
 
 // written is the last mark of a lease; nil for none.
@@ -219,8 +240,10 @@ func (s *Store) held(ctx context.Context, st *state, c snapshot.Claim) (*VolumeU
 		}
 		return &VolumeUse{Order: c.Order, Says: fmt.Sprintf("order %s, which is being placed; it holds the volume for %d minutes at most if it never comes", c.Order, placeTime/time.Minute)}, nil
 	}
-	complete, err := st.complete(ctx, c.Lease)
-	if err != nil || complete || is.Ended < 0 || is.Ended > LastSnapshotTime {
+	if is.Ended < 0 || is.Ended > LastSnapshotTime {
+		return nil, nil
+	}
+	if complete, err := st.complete(ctx, c.Lease); err != nil || complete {
 		return nil, err
 	}
 	return &VolumeUse{Order: c.Order, Lease: c.Lease, Says: fmt.Sprintf("lease %s, which has ended and makes its last snapshot", c.Lease), ending: true}, nil
@@ -233,6 +256,9 @@ func (s *state) complete(ctx context.Context, lease string) (bool, error) {
 		return m != nil, nil
 	}
 	saved, err := s.bucket.Find(ctx, m.Snapshot)
+	if snapshot.Missing(err) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gantry-market/gantry/internal/wait"
@@ -26,7 +27,7 @@ type Found struct {
 
 // Find says how large a volume is and where containers have it, where the request does not. Unless the caller's order may have begun, it
 // also looks whether another order uses the volume, and waits for the last snapshot of a lease that has just ended. It claims nothing. A
-// snapshot that is given is what the order is to begin with. Errors: ErrInUse, ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged for a volume of another key.
+// snapshot that is given is what the order is to begin with. Errors: ErrInUse, ErrLost, ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged for a volume of another key.
 func (s *Store) Find(ctx context.Context, asked messages.Volume, given snapshot.Hash, begun bool) (Found, error) {
 	b, err := s.open(asked.Name)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *state) found(ctx context.Context, v messages.Volume, given snapshot.Has
 
 // Claim takes a volume for an order, until the order and its leases are over on chain. It waits for the last snapshot of a lease that has
 // just ended. Repeated for the same order it holds the claim. A snapshot that is given is what the order begins with. Errors: ErrInUse,
-// ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged.
+// ErrLost, ErrSize, ErrSuspended, snapshot.ErrBucket, snapshot.ErrDamaged.
 func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, given snapshot.Hash) (Found, error) {
 	b, err := s.open(v.Name)
 	if err != nil {
@@ -97,14 +98,14 @@ func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, give
 	if err != nil {
 		return Found{}, err
 	}
-	mine := snapshot.Claim{Order: order, MiB: v.MiB, Path: v.Path}
-	if i := slices.IndexFunc(st.claims, func(c snapshot.Claim) bool { return c.Order == order && c.Ready }); i >= 0 {
-		mine = st.claims[i]
+	mine := snapshot.Claim{Order: order, Turn: st.turn(order), MiB: v.MiB, Path: v.Path}
+	if c := st.latest(); c != nil && c.Order == order { // else another order has had the volume meanwhile
+		mine = *c
 		mine.Over = false
 	}
 	out, err := s.take(ctx, b, v, mine, given)
 	if err != nil && !mine.Ready {
-		err = errors.Join(err, b.RemoveClaim(context.WithoutCancel(ctx), order))
+		err = errors.Join(err, giveBack(ctx, b, order))
 	}
 	return out, err
 }
@@ -113,7 +114,7 @@ func (s *Store) Claim(ctx context.Context, order string, v messages.Volume, give
 func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume, mine snapshot.Claim, given snapshot.Hash) (Found, error) {
 	var st *state
 	for fresh := false; !fresh; { // others take an old claim for one whose order never comes
-		began := time.Now()
+		began := wall()
 		if err := b.PutClaim(ctx, mine); err != nil {
 			return Found{}, err
 		}
@@ -121,10 +122,10 @@ func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume,
 		if st, err = s.free(ctx, b, v.Name, mine.Order); err != nil {
 			return Found{}, err
 		}
-		fresh = time.Since(began) < placeTime/3
+		fresh = wall().Sub(began) < placeTime/3
 	}
-	if mine.Ready { // whoever takes a volume over removes the claims before, so that nobody had it meanwhile
-		return Found{Volume: v, From: mine.From}, nil
+	if mine.Ready && st.has(mine.Order) { // the latest one of all: nobody had the volume meanwhile
+		return Found{Volume: v, From: mine.From}, st.forget(ctx, mine.Order)
 	}
 	out, err := st.found(ctx, v, given)
 	if err != nil {
@@ -133,12 +134,52 @@ func (s *Store) take(ctx context.Context, b *snapshot.Bucket, v messages.Volume,
 	if err := fits(ctx, b, out, given); err != nil {
 		return out, err
 	}
-	mine.From, mine.Ready = out.From, true
+	mine = snapshot.Claim{Order: mine.Order, Turn: max(mine.Turn, st.turn(mine.Order)), From: out.From, Ready: true, MiB: v.MiB, Path: v.Path}
 	if err := b.PutClaim(ctx, mine); err != nil {
 		return out, err
 	}
+	if st, err = s.alone(ctx, b, v.Name, mine.Order); err != nil {
+		return out, errors.Join(err, giveBack(ctx, b, mine.Order))
+	}
 	return out, st.forget(ctx, mine.Order)
 }
+
+// giveBack removes a claim that came to nothing, also when ctx has ended.
+func giveBack(ctx context.Context, b *snapshot.Bucket, order string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	return b.RemoveClaim(ctx, order)
+}
+
+// alone looks whether nobody has taken the volume before an order's claim was ready, as when the computer has slept meanwhile. Whoever is
+// not ready looks later, and sees this claim. Error: ErrInUse.
+func (s *Store) alone(ctx context.Context, b *snapshot.Bucket, name, order string) (*state, error) {
+	st, err := read(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	decided := *st
+	decided.claims = slices.DeleteFunc(slices.Clone(st.claims), func(c snapshot.Claim) bool { return !c.Ready && !strings.HasPrefix(c.Order, erasing) })
+	u, err := s.use(ctx, &decided, order)
+	switch {
+	case err != nil:
+		return nil, err
+	case u != nil:
+		return nil, &InUse{name, *u}
+	case !st.has(order):
+		return nil, takenOver(name)
+	}
+	st.claims = decided.claims // the others are left to those who look later
+	return st, nil
+}
+
+// takenOver is the error of an order whose claim another has removed.
+func takenOver(name string) error {
+	return &InUse{name, VolumeUse{Says: "another order, which has taken it over"}}
+}
+
+// wall is the time by the clock on the wall, which goes on while the computer sleeps.
+func wall() time.Time { return time.Now().Round(0) }
 
 // free waits until no other order has the volume. Error: ErrInUse unless only a last snapshot is waited for.
 func (s *Store) free(ctx context.Context, b *snapshot.Bucket, name string, but ...string) (*state, error) {
@@ -166,12 +207,15 @@ func (s *Store) free(ctx context.Context, b *snapshot.Bucket, name string, but .
 	}
 }
 
-// fits reports whether a volume takes the files of its snapshot. Errors: ErrSize, ErrSuspended.
+// fits reports whether a volume takes the files of its snapshot. Errors: ErrLost, ErrSize, ErrSuspended.
 func fits(ctx context.Context, b *snapshot.Bucket, f Found, given snapshot.Hash) error {
 	if f.From == (snapshot.Hash{}) {
 		return nil
 	}
 	saved, err := b.Find(ctx, f.From)
+	if snapshot.Missing(err) && given == (snapshot.Hash{}) {
+		return fmt.Errorf("%w: %s", ErrLost, f.From)
+	}
 	if err != nil {
 		return err
 	}
@@ -210,22 +254,22 @@ func (s *Store) Assign(ctx context.Context, name, order, lease string, from snap
 	if err != nil {
 		return err
 	}
-	all, err := b.Claims(ctx)
+	st, err := read(ctx, b)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(c snapshot.Claim) bool { return c.Order == order })
-	if i < 0 {
-		return &InUse{name, VolumeUse{Says: "another order, which has taken it over"}}
+	i := slices.IndexFunc(st.claims, func(c snapshot.Claim) bool { return c.Order == order })
+	if latest := st.latest(); i < 0 || latest != nil && latest.Turn > st.claims[i].Turn {
+		return takenOver(name)
 	}
-	c := all[i]
-	if c.Lease == lease {
+	c := st.claims[i]
+	if c.Lease == lease && !c.Over {
 		return nil
 	}
 	if c.Lease = lease; from != (snapshot.Hash{}) {
 		c.From = from
 	}
-	c.Ready = true
+	c.Ready, c.Over = true, false
 	return b.PutClaim(ctx, c)
 }
 

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +183,163 @@ func TestAVolumeGoesFromLeaseToLease(t *testing.T) {
 	require.ErrorIs(t, err, ErrNone)
 }
 
+// A claim that another order has taken over says nothing any more, whenever it is written again: it neither hides what the other has
+// written, nor gives its order the volume.
+func TestAClaimThatWasTakenOver(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	c := chain{}
+	one, other := computer(bucket, c, 1), computer(bucket, c, 1)
+	ctx := t.Context()
+	_, err := one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	name := one.Folder("data") + "/claims/order1"
+	late := bucket.Objects(t)[name]
+	require.NotEmpty(t, late)
+	bucket.Advance(2 * placeTime)
+	_, err = other.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.NoError(t, err)
+	c["order2"] = Standing{Live: live}
+	require.NoError(t, other.Assign(ctx, "data", "order2", "lease2", snapshot.Hash{}))
+	m := machineOf(t, other, "lease2", snapshot.Hash{})
+	newest := m.save(t, "of the other")
+
+	bucket.Advance(time.Minute)
+	bucket.Put(t, name, late)
+	require.ErrorIs(t, one.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}), ErrInUse)
+	_, err = one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrInUse)
+	require.NoError(t, one.Release(ctx, "data", "order1"))
+	bucket.Put(t, name, late)
+	require.NoError(t, m.Over(ctx))
+	c["order2"] = Standing{Ended: 2 * LastSnapshotTime}
+	bucket.Advance(2 * placeTime)
+	info, err := one.Show(ctx, "data")
+	require.NoError(t, err)
+	require.Equal(t, newest.String(), info.Newest.Hash)
+	found, err := one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.Equal(t, newest, found.From)
+	require.NoError(t, one.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+}
+
+// A computer sleeps after it has looked and before it has decided. Meanwhile its claim has become old, and another has the volume.
+func TestAComputerThatSleptWhileItClaimed(t *testing.T) {
+	var bucket *s3test.Server
+	var writes atomic.Int32
+	asleep := func() {}
+	bucket = s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/claims/order1") && writes.Add(1) == 2 {
+				asleep()
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	c := chain{}
+	one, other := computer(bucket, c, 1), computer(bucket, c, 1)
+	ctx := t.Context()
+	var newest snapshot.Hash
+	asleep = func() {
+		bucket.Advance(2 * placeTime)
+		_, err := other.Claim(ctx, "order2", data, snapshot.Hash{})
+		require.NoError(t, err)
+		require.NoError(t, other.Assign(ctx, "data", "order2", "lease2", snapshot.Hash{}))
+		newest = machineOf(t, other, "lease2", snapshot.Hash{}).save(t, "of the other")
+	}
+	_, err := one.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrInUse)
+	c["order2"] = Standing{Ended: 2 * LastSnapshotTime}
+	found, err := one.Find(ctx, data, snapshot.Hash{}, false)
+	require.NoError(t, err)
+	require.Equal(t, newest, found.From)
+}
+
+// A mark that another client removes between the list and the look is one that counts no more.
+func TestAMarkThatGoesMeanwhile(t *testing.T) {
+	var gone atomic.Bool
+	bucket := s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if gone.Load() && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/writers/") {
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte("<Error><Code>NoSuchKey</Code></Error>"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s := computer(bucket, chain{}, 1)
+	ctx := t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	machineOf(t, s, "lease1", snapshot.Hash{}).save(t, "x")
+	gone.Store(true)
+	_, err = s.Show(ctx, "data")
+	require.NoError(t, err)
+	b, err := s.open("data")
+	require.NoError(t, err)
+	_, err = b.Prune(ctx, snapshot.PruneOptions{Keep: 1, Grace: snapshot.MinGrace})
+	require.NoError(t, err)
+}
+
+// Whoever deletes a volume stops when others may have it again.
+func TestADeletionThatIsLateStops(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	s := computer(bucket, chain{}, 1)
+	ctx := t.Context()
+	m := machineOf(t, s, "lease1", snapshot.Hash{})
+	m.save(t, "x")
+	require.NoError(t, m.PutClaim(ctx, snapshot.Claim{Order: erasing}))
+	before := bucket.Objects(t)
+	late := errors.New("late")
+	require.ErrorIs(t, m.Erase(ctx, erasing, func(context.Context) error { return late }), late)
+	require.Equal(t, before, bucket.Objects(t))
+	require.NoError(t, m.Erase(ctx, erasing, func(context.Context) error { return nil }))
+	require.Empty(t, bucket.Objects(t))
+}
+
+// A deletion that was cut off, as a request over HTTP is that takes too long, is repeated at once. A bucket that stalls holds nobody longer
+// than the caller wants.
+func TestADeletionIsRepeatedAtOnce(t *testing.T) {
+	var stalls atomic.Value
+	stalls.Store(http.MethodPost) // that of a removal of many objects
+	stalled := make(chan struct{}, 1)
+	bucket := s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == stalls.Load() || r.Method == http.MethodDelete && stalls.Load() == http.MethodPut {
+				_, _ = io.Copy(io.Discard, r.Body)
+				select {
+				case stalled <- struct{}{}:
+				default:
+				}
+				<-r.Context().Done()
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s := computer(bucket, chain{}, 1)
+	machineOf(t, s, "lease1", snapshot.Hash{}).save(t, "x")
+	erase := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := s.Delete(ctx, "data")
+		erase <- err
+	}()
+	<-stalled
+	cancel()
+	require.ErrorIs(t, <-erase, context.Canceled)
+	stalls.Store("")
+	_, err := s.Delete(t.Context(), "data")
+	require.NoError(t, err)
+
+	stalls.Store(http.MethodPut)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 // Of clients that claim at once at most one has the volume.
 func TestOneOfManyHasTheVolume(t *testing.T) {
 	bucket := s3test.Start(t, nil)
@@ -228,6 +390,71 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, newest, found.From)
 	machineOf(t, s, "lease2", found.From)
+}
+
+// A volume that is taken while old snapshots are removed keeps the one with which its next lease begins.
+func TestPruneWhileAVolumeIsTaken(t *testing.T) {
+	armed, take := atomic.Bool{}, func() {}
+	bucket := s3test.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Query().Get("prefix"), "/writers/") && armed.CompareAndSwap(true, false) {
+				take()
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s, ctx := computer(bucket, chain{}, 1), t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	m := machineOf(t, s, "lease1", snapshot.Hash{})
+	newest := m.save(t, "newest")
+	require.NoError(t, m.Over(ctx))
+	bucket.Advance(time.Minute)
+	machineOf(t, s, "another", snapshot.Hash{}).save(t, "of a ghost")
+	bucket.Advance(72 * time.Hour)
+	b, err := s.open("data")
+	require.NoError(t, err)
+	take = func() {
+		found, err := s.Claim(ctx, "order2", data, snapshot.Hash{})
+		require.NoError(t, err)
+		require.Equal(t, newest, found.From)
+	}
+	armed.Store(true)
+	_, err = b.Prune(ctx, snapshot.PruneOptions{Keep: 1, Grace: 48 * time.Hour})
+	require.NoError(t, err)
+	require.False(t, armed.Load())
+	machineOf(t, s, "lease2", newest)
+}
+
+// A machine that names a snapshot which it never made locks nothing: the volume and all others are listed, an older snapshot can be
+// chosen, and it can be deleted.
+func TestAMachineThatNamesNoSnapshot(t *testing.T) {
+	bucket := s3test.Start(t, nil)
+	c := chain{}
+	s, ctx := computer(bucket, c, 1), t.Context()
+	_, err := s.Claim(ctx, "order1", data, snapshot.Hash{})
+	require.NoError(t, err)
+	require.NoError(t, s.Assign(ctx, "data", "order1", "lease1", snapshot.Hash{}))
+	good := machineOf(t, s, "lease1", snapshot.Hash{}).save(t, "good")
+	bucket.Advance(time.Second)
+	bucket.Put(t, s.Folder("data")+"/writers/liar", []byte(`{"snapshot":"`+snapshot.Hash{9}.String()+`","lease":"lease1"}`))
+	c["order1"] = Standing{Ended: time.Second}
+	all, err := s.List(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.NotNil(t, all[0].UsedBy, "its last snapshot may come")
+	c["order1"] = Standing{Ended: 2 * LastSnapshotTime}
+	_, err = s.Find(ctx, data, snapshot.Hash{}, false)
+	require.ErrorIs(t, err, ErrLost)
+	_, err = s.Claim(ctx, "order2", data, snapshot.Hash{})
+	require.ErrorIs(t, err, ErrLost)
+	found, err := s.Claim(ctx, "order3", data, good)
+	require.NoError(t, err)
+	require.Equal(t, good, found.From)
+	require.NoError(t, s.Release(ctx, "data", "order3"))
+	_, err = s.Delete(ctx, "data")
+	require.NoError(t, err)
 }
 
 // A volume of another key is shown as one, and neither used nor deleted.

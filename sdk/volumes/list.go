@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
@@ -152,6 +153,7 @@ func (s *Store) Delete(ctx context.Context, name string) (KeptVolume, error) {
 		return out, err
 	}
 	mine := erasing + rand.Text()
+	put := wall()
 	if err := b.PutClaim(ctx, snapshot.Claim{Order: mine}); err != nil {
 		return out, err
 	}
@@ -163,7 +165,20 @@ func (s *Store) Delete(ctx context.Context, name string) (KeptVolume, error) {
 		}
 	}
 	if err != nil {
-		return out, errors.Join(err, b.RemoveClaim(context.WithoutCancel(ctx), mine))
+		return out, errors.Join(err, giveBack(ctx, b, mine))
 	}
-	return out, b.Erase(ctx, mine)
+	err = b.Erase(ctx, mine, func(ctx context.Context) error { // others take an old claim for one of a command that was cut off
+		switch now := wall(); {
+		case now.Sub(put) > placeTime*2/3:
+			return fmt.Errorf("%w: it could not be told for %s that volume %s is being deleted; delete it again", snapshot.ErrBucket, now.Sub(put).Round(time.Second), name)
+		case now.Sub(put) > placeTime/6:
+			put = now
+			return b.PutClaim(ctx, snapshot.Claim{Order: mine})
+		}
+		return nil
+	})
+	if err != nil { // it may be deleted again at once
+		err = errors.Join(err, giveBack(ctx, b, mine))
+	}
+	return out, err
 }

@@ -55,7 +55,7 @@ func read(raw []byte) (*plan, error) {
 		n = int(raw[0])
 	}
 	if n == 0 || n > maxSigners || len(raw) < 1+64*n {
-		return nil, sponsor.Refused(RuleForm, "", "these bytes are no transaction in the legacy form")
+		return nil, sponsor.Refused(RuleForm, "", "these bytes are not a transaction in the legacy form")
 	}
 	p := &plan{message: raw[1+64*n:]}
 	m, err := txform.Message(p.message)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
@@ -239,6 +240,10 @@ func TestEachRuleRefuses(t *testing.T) {
 		}},
 		{name: "a high price", rule: RuleFee, change: func(_ *bench, all []solana.Instruction) []solana.Instruction {
 			all[3] = budget(budgetPrice, 1_000_000, 8)
+			return all
+		}},
+		{name: "a price beyond all numbers", rule: RuleFee, change: func(_ *bench, all []solana.Instruction) []solana.Instruction {
+			all[3] = budget(budgetPrice, math.MaxUint64, 8)
 			return all
 		}},
 		{name: "a price without a bound", rule: RuleFee, change: func(_ *bench, all []solana.Instruction) []solana.Instruction { return append(all[:2:2], all[3]) }},

@@ -54,7 +54,7 @@ func read(raw []byte) (*plan, error) {
 	if len(raw) > 0 {
 		n = int(raw[0])
 	}
-	if n == 0 || n > maxSigners || len(raw) < 1+64*n {
+	if n == 0 || len(raw) < 1+64*n {
 		return nil, sponsor.Refused(RuleForm, "", "these bytes are not a transaction in the legacy form")
 	}
 	p := &plan{message: raw[1+64*n:]}

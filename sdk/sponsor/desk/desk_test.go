@@ -112,6 +112,11 @@ func (b *bench) send(amount uint64) solana.Instruction {
 	return system.NewTransferInstruction(amount, b.key.PublicKey(), b.wallet.PublicKey()).Build()
 }
 
+// system is an instruction of the system program with the accounts of a transfer.
+func (b *bench) system(data []byte) solana.Instruction {
+	return solana.NewInstruction(solana.SystemProgramID, solana.AccountMetaSlice{meta(b.key.PublicKey(), true, true), meta(b.wallet.PublicKey(), true, true)}, data)
+}
+
 // good is a transaction that is signed: the sponsor sends rent, and the market's instruction takes it.
 func (b *bench) good() []solana.Instruction {
 	return []solana.Instruction{b.send(rentOf100), b.call(), budget(budgetUnits, units, 4), budget(budgetPrice, unitPrice, 8)}
@@ -227,6 +232,18 @@ func TestEachRuleRefuses(t *testing.T) {
 		}},
 		{name: "the customer's own transfer", rule: RuleTransfer, change: func(b *bench, all []solana.Instruction) []solana.Instruction {
 			return append(all, system.NewTransferInstruction(1, b.wallet.PublicKey(), other.PublicKey()).Build())
+		}},
+		{name: "the wallet's transfer to itself in place of the sponsor's", rule: RuleTransfer, change: func(b *bench, all []solana.Instruction) []solana.Instruction {
+			all[0] = system.NewTransferInstruction(rentOf100, b.wallet.PublicKey(), b.wallet.PublicKey()).Build()
+			return all
+		}},
+		{name: "a transfer with more behind it", rule: RuleTransfer, change: func(b *bench, all []solana.Instruction) []solana.Instruction {
+			all[0] = b.system(append(binary.LittleEndian.AppendUint64([]byte{2, 0, 0, 0}, rentOf100), 0))
+			return all
+		}},
+		{name: "space for the sponsor's account, in the form of a transfer", rule: RuleTransfer, change: func(b *bench, all []solana.Instruction) []solana.Instruction {
+			all[0] = b.system(binary.LittleEndian.AppendUint64([]byte{8, 0, 0, 0}, rentOf100))
+			return all
 		}},
 		{name: "another instruction of the system program", rule: RuleTransfer, change: func(b *bench, all []solana.Instruction) []solana.Instruction {
 			return append(all, system.NewAssignInstruction(other.PublicKey(), b.key.PublicKey()).Build())

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/sponsor"
 	"github.com/gantry-market/gantry/sdk/txm"
 	"github.com/gantry-market/gantry/sdk/watch"
 )
@@ -40,6 +41,8 @@ type Options struct {
 	// Root is the folder of what is bought, of all wallets and clusters; empty for [purchase.DefaultRoot].
 	Root string
 	Fees txm.Fees
+	// Sponsor pays fees, and the rent that the signer has no SOL for; nil where the signer pays.
+	Sponsor *sponsor.Client
 	// Network is a membership of the network that several buyers share; nil for one of each call.
 	Network *Network
 	// Inspects: the program measures leases of detached purchases itself.

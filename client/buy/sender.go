@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/sponsor"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -26,18 +27,20 @@ type Sender struct {
 	Signer txm.Signer
 	Fees   txm.Fees
 	Log    zerolog.Logger
+	// Sponsor pays fees, and the rent that the signer has no SOL for; nil where the signer pays.
+	Sponsor *sponsor.Client
 	// Waiting is told that a transaction is waited for; nil for nothing.
 	Waiting func(Wait) (stop func())
 }
 
 func (b *Buyer) sender() *Sender {
-	return &Sender{Client: b.client, Signer: b.signer, Fees: b.o.Fees, Log: b.log, Waiting: b.waiting}
+	return &Sender{Client: b.client, Signer: b.signer, Fees: b.o.Fees, Log: b.log, Waiting: b.waiting, Sponsor: b.o.Sponsor}
 }
 
 // Open opens a transaction manager on a store of its own. Outcomes are kept for a time; 0 for the manager's default.
 // The returned function closes both; keep leaves the file.
 func (s *Sender) Open(ctx context.Context, path string, retain time.Duration) (m *txm.Manager, closeBoth func(keep bool), err error) {
-	m, end, err := s.OpenFor(ctx, path, txm.Options{Keys: txm.NewKeys(s.Signer), Payer: s.Signer.PublicKey(), Retain: retain})
+	m, end, err := s.OpenFor(ctx, path, txm.Options{Keys: keyring{s}, Payer: s.Signer.PublicKey(), Retain: retain})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,8 +99,35 @@ func (s *Sender) Send(ctx context.Context, f *purchase.Folder, in txm.Intent) (s
 	return out, err
 }
 
+// keyring has the sender's key, and those of its sponsor.
+type keyring struct{ s *Sender }
+
+// Signer implements txm.Keyring.
+func (k keyring) Signer(key solana.PublicKey) (txm.Signer, bool) {
+	switch {
+	case key == k.s.Signer.PublicKey():
+		return k.s.Signer, true
+	case k.s.Sponsor != nil:
+		return k.s.Sponsor.Signer(key)
+	}
+	return nil, false
+}
+
+// paid has the sponsor pay an intent, where there is one. An intent that an earlier command has begun stays as it is.
+func (s *Sender) paid(ctx context.Context, m *txm.Manager, in txm.Intent) (txm.Intent, error) {
+	out, begun := s.Sponsor.Begun(m, in)
+	if begun || s.Sponsor == nil {
+		return out, nil
+	}
+	return s.Sponsor.Pay(ctx, s.Client, m, in, s.Signer.PublicKey())
+}
+
 // Submit carries an intent to its end. When ctx ends before, the error says what is known.
 func (s *Sender) Submit(ctx context.Context, m *txm.Manager, in txm.Intent) (service.Sent, error) {
+	in, err := s.paid(ctx, m, in)
+	if err != nil {
+		return service.Sent{}, market.Explain(err)
+	}
 	stop := func() {}
 	if s.Waiting != nil {
 		stop = s.Waiting(Wait{For: WaitConfirmed, Kind: in.Kind})
@@ -115,6 +145,22 @@ func (s *Sender) Submit(ctx context.Context, m *txm.Manager, in txm.Intent) (ser
 		out.Explorer = e.Tx(res.Signature)
 	}
 	return out, nil
+}
+
+// DryRun finds what an intent would do, with a store that is gone afterwards.
+func (s *Sender) DryRun(ctx context.Context, path string, in txm.Intent) (d txm.DryRun, err error) {
+	m, closeBoth, err := s.Open(ctx, path, 0)
+	if err != nil {
+		return d, err
+	}
+	defer closeBoth(false)
+	if in, err = s.paid(ctx, m, in); err == nil {
+		d, err = m.DryRun(ctx, in)
+	}
+	if err != nil {
+		return d, market.Explain(err)
+	}
+	return d, nil
 }
 
 // interruptedAt adds the state of the transaction to the error of a call whose context ended.
@@ -155,14 +201,9 @@ func (b *Buyer) sendOne(ctx context.Context, kind string, ix solana.Instruction,
 
 // simulate reports what a transaction would do, and sends nothing. Error: [ErrSimulated] where it would take effect.
 func (b *Buyer) simulate(ctx context.Context, in txm.Intent) error {
-	m, closeBoth, err := b.sender().Open(ctx, filepath.Join(b.folder.Transactions(), in.ID+".db"), 0)
+	result, err := b.sender().DryRun(ctx, filepath.Join(b.folder.Transactions(), in.ID+".db"), in)
 	if err != nil {
 		return err
-	}
-	defer closeBoth(false)
-	result, err := m.DryRun(ctx, in)
-	if err != nil {
-		return market.Explain(err)
 	}
 	b.tell(Simulated{Kind: in.Kind, Result: result})
 	return ErrSimulated

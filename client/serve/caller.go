@@ -25,10 +25,10 @@ var needs = map[string]team.Role{
 	"create-deployment": team.Deployer, "delete-deployment": team.Deployer,
 	"create-cluster": team.Deployer, "scale-cluster": team.Deployer, "end-cluster": team.Deployer, "list-volumes": team.Deployer, "get-volume": team.Deployer,
 	"list-inference-tokens": team.Deployer, "create-inference-token": team.Deployer, "delete-inference-token": team.Deployer,
-	opTerminal: team.Deployer, opAskRegistry: team.Deployer,
+	opTerminal: team.Deployer, opAskRegistry: team.Deployer, opSponsor: team.Deployer,
 }
 
-// Operations that are none of the document: a terminal, and a search by an image, whose registry the server asks.
+// Operations that are none of the document, besides the sponsor: a terminal, and a search by an image, whose registry the server asks.
 const opTerminal, opAskRegistry = "lease-terminal", "search-by-image"
 
 type callerKey struct{}

@@ -20,6 +20,7 @@ import (
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/version"
+	"github.com/gantry-market/gantry/sdk/sponsor/desk"
 	"github.com/gantry-market/gantry/web"
 )
 
@@ -81,6 +82,8 @@ type Options struct {
 	Wallet Wallet
 	// Funding brings money to the customer's credits from outside.
 	Funding Funding
+	// Sponsor pays fees and rent of callers; nil where there is none.
+	Sponsor *desk.Desk
 	// Local says that the cluster is a local network.
 	Local bool
 	// Public makes a server that shows the market to everyone: it needs no token, and has nothing of an account.
@@ -182,6 +185,9 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	}
 	if s.o.Machines != nil {
 		s.registerMachines(api, mux)
+	}
+	if s.o.Sponsor != nil {
+		mux.HandleFunc(http.MethodPost+" "+SponsorPath, s.sponsor)
 	}
 	// huma takes an array of bytes for base64; encoding/json writes numbers.
 	if params, ok := api.OpenAPI().Components.Schemas.Map()["Params"]; ok {

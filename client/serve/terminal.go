@@ -54,6 +54,9 @@ func tokenOf(r *http.Request) (token string, ok bool) {
 			}
 		}
 	}
+	if key := r.Header.Get(apiKey); key != "" && r.URL.Path == SponsorPath {
+		return key, true
+	}
 	token, ok = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return strings.TrimSpace(token), ok
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/sponsor"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	// Root is the folder of what this machine keeps, of all wallets and clusters.
 	Root string
 	Fees txm.Fees
+	// Sponsor pays fees, and the rent that the key has no SOL for; nil where the key pays.
+	Sponsor *sponsor.Client
 	// Bucket keeps volumes of the customer beyond their leases; the zero value for none.
 	Bucket buy.Bucket
 	Log    zerolog.Logger
@@ -83,14 +86,14 @@ func (a *Account) Folder() *purchase.Folder { return a.folder }
 // buyer buys with the account. attends: see [buyer.attend].
 func (a *Account) buyer(ctx context.Context, attends bool) (*buy.Buyer, error) {
 	return buy.New(ctx, buy.Options{
-		Client: a.Client, Service: a.Service, Key: a.Key, Customer: a.Customer, Root: a.Root, Fees: a.Fees, Network: a.network,
+		Client: a.Client, Service: a.Service, Key: a.Key, Customer: a.Customer, Root: a.Root, Fees: a.Fees, Sponsor: a.Sponsor, Network: a.network,
 		Inspects: a.Inspections != nil, Attends: attends, Log: a.Log, OnEvent: a.OnEvent, Waiting: a.Waiting,
 	})
 }
 
 // sender sends transactions that the key signs.
 func (a *Account) sender() *buy.Sender {
-	return &buy.Sender{Client: a.Client, Signer: a.Key, Fees: a.Fees, Log: a.Log, Waiting: a.Waiting}
+	return &buy.Sender{Client: a.Client, Signer: a.Key, Fees: a.Fees, Sponsor: a.Sponsor, Log: a.Log, Waiting: a.Waiting}
 }
 
 // dial joins the network with the key, or takes the membership that there is.

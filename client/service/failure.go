@@ -9,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/sponsor"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -103,13 +104,13 @@ func Classify(err error) *Failure {
 		return &Failure{Code: CodeRefused, Reason: "transaction refused: " + tx.Name, Advice: tx.Hint, Cause: err}
 	case errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, chain.ErrConfig),
 		errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrCommitment), errors.Is(err, chain.ErrAmount),
-		errors.Is(err, market.ErrAmount), errors.Is(err, ix.ErrInstruction):
+		errors.Is(err, market.ErrAmount), errors.Is(err, ix.ErrInstruction), errors.Is(err, sponsor.ErrURL):
 		return FromMessage(CodeUsage, err)
 	case errors.Is(err, context.Canceled):
 		return &Failure{Code: CodeInterrupted, Reason: "interrupted", Advice: "nothing was sent that is not shown above", Cause: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Failure{Code: CodeNetwork, Reason: "timed out", Advice: "try again, or check the connection", Cause: err}
-	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed), errors.As(err, &rpc), errors.Is(err, p2p.ErrUnknown):
+	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed), errors.As(err, &rpc), errors.Is(err, p2p.ErrUnknown), errors.Is(err, sponsor.ErrUnreachable):
 		return FromMessage(CodeNetwork, err)
 	}
 	return FromMessage(CodeRefused, err)

@@ -19,7 +19,7 @@ func TestSettingsByPrecedence(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".config/solana/cli"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".config/solana/cli/config.yml"), []byte("json_rpc_url: http://found:1\nkeypair_path: /found.json\ncommitment: finalized\n"), 0o600))
 	f := &File{path: "config.yaml", Contexts: map[string]Context{
-		"one":   {RPC: []string{"http://one:1"}, WS: []string{"ws://one:9"}, Keypair: "/one.json", Server: "http://one:8484", Gateway: "G1"},
+		"one":   {RPC: []string{"http://one:1"}, WS: []string{"ws://one:9"}, Keypair: "/one.json", Server: "http://one:8484", Gateway: "G1", Sponsor: "https://one/sponsor"},
 		"other": {RPC: []string{"http://other:1"}},
 		"key":   {Keypair: "/key.json"},
 	}}
@@ -79,6 +79,21 @@ func TestSettingsByPrecedence(t *testing.T) {
 			}
 			require.Equal(t, s.Keypair.Text(), s.Solana.KeypairPath)
 		})
+	}
+	for _, c := range []struct {
+		said Flags
+		env  map[string]string
+		want Value
+	}{
+		{Flags{}, nil, Value{SettingSponsor, []string{}, "default"}},
+		{Flags{}, map[string]string{VariableContext: "one"}, Value{SettingSponsor, []string{"https://one/sponsor"}, "context one"}},
+		{Flags{}, map[string]string{VariableContext: "one", VariableSponsor: "https://env"}, Value{SettingSponsor, []string{"https://env"}, VariableSponsor}},
+		{Flags{Sponsor: "https://flag"}, map[string]string{VariableSponsor: "https://env"}, Value{SettingSponsor, []string{"https://flag"}, "flag"}},
+	} {
+		f.Current = ""
+		s, err := Resolve(f, &c.said, func(name string) string { return c.env[name] })
+		require.NoError(t, err)
+		require.Equal(t, c.want, s.Sponsor)
 	}
 	_, err := Resolve(f, &Flags{Context: "none"}, os.Getenv)
 	require.ErrorIs(t, err, ErrUnknown)
@@ -155,6 +170,7 @@ func TestAWrongFileNamesTheLine(t *testing.T) {
 		"contexts:\n  dev:\n    rpc-url: d\n    ws-url: http://x\n":         `line 4: ws-url: wrong setting: "http://x" is not a URL that begins with ws:// or wss://`,
 		"contexts:\n  dev:\n    rpc-url: d\n    ws-url: [ws://a, ws://b]\n": "line 4: wrong setting: 1 of rpc-url and 2 of ws-url",
 		"contexts:\n  dev:\n    server: x\n":                                "line 3: server: ",
+		"contexts:\n  dev:\n    sponsor: x\n":                               "line 3: sponsor: ",
 		"contexts:\n  dev:\n    server: http://x\n  dev:\n":                 `line 4: "dev" stands twice`,
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

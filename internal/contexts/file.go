@@ -33,6 +33,7 @@ type Context struct {
 	Keypair string   `json:"keypair,omitempty"`
 	Server  string   `json:"server,omitempty"`  // a gantry serve
 	Gateway string   `json:"gateway,omitempty"` // for public addresses
+	Sponsor string   `json:"sponsor,omitempty"` // pays fees and rent
 	// Bucket keeps volumes: s3://BUCKET/FOLDER, at the URL of Endpoint, for Price a GiB and month.
 	Bucket   string `json:"bucket,omitempty"`
 	Endpoint string `json:"bucketEndpoint,omitempty"`
@@ -145,7 +146,7 @@ func (f *File) Set(name string, with Context) error {
 	for _, s := range []struct {
 		of   *string
 		with string
-	}{{&c.Keypair, with.Keypair}, {&c.Server, with.Server}, {&c.Gateway, with.Gateway}, {&c.Bucket, with.Bucket}, {&c.Endpoint, with.Endpoint}, {&c.Price, with.Price}} {
+	}{{&c.Keypair, with.Keypair}, {&c.Server, with.Server}, {&c.Gateway, with.Gateway}, {&c.Sponsor, with.Sponsor}, {&c.Bucket, with.Bucket}, {&c.Endpoint, with.Endpoint}, {&c.Price, with.Price}} {
 		if s.with != "" {
 			*s.of = s.with
 		}

@@ -19,6 +19,7 @@ const (
 	SettingKeypair = "keypair"
 	SettingServer  = "server"
 	SettingGateway = "gateway"
+	SettingSponsor = "sponsor"
 
 	SettingBucket   = "bucket"
 	SettingEndpoint = "bucket-endpoint"
@@ -26,7 +27,7 @@ const (
 )
 
 // settings are all of a context, in the order of the file.
-var settings = []string{SettingRPC, SettingWS, SettingKeypair, SettingServer, SettingGateway, SettingBucket, SettingEndpoint, SettingPrice}
+var settings = []string{SettingRPC, SettingWS, SettingKeypair, SettingServer, SettingGateway, SettingSponsor, SettingBucket, SettingEndpoint, SettingPrice}
 
 var errSetting = errors.New("wrong setting")
 
@@ -41,6 +42,8 @@ func (c *Context) of(name string) []string {
 		return list(c.Keypair)
 	case SettingServer:
 		return list(c.Server)
+	case SettingSponsor:
+		return list(c.Sponsor)
 	case SettingBucket:
 		return list(c.Bucket)
 	case SettingEndpoint:
@@ -71,6 +74,8 @@ func (c *Context) put(name string, values []string) error {
 			c.Keypair = v
 		case SettingServer:
 			c.Server = v
+		case SettingSponsor:
+			c.Sponsor = v
 		case SettingBucket:
 			c.Bucket = v
 		case SettingEndpoint:
@@ -102,6 +107,11 @@ func (c *Context) check() (setting string, err error) {
 	if c.Server != "" {
 		if err := scheme(c.Server, "http", "https"); err != nil {
 			return SettingServer, fmt.Errorf("%s: %w", SettingServer, err)
+		}
+	}
+	if c.Sponsor != "" {
+		if err := scheme(c.Sponsor, "http", "https"); err != nil {
+			return SettingSponsor, fmt.Errorf("%s: %w", SettingSponsor, err)
 		}
 	}
 	if c.Bucket != "" {

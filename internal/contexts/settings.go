@@ -15,6 +15,10 @@ const (
 	VariableKeypair = "GANTRY_KEYPAIR"
 	VariableServer  = "GANTRY_SERVER"
 	VariableGateway = "GANTRY_GATEWAY"
+	VariableSponsor = "GANTRY_SPONSOR"
+
+	// VariableSponsorToken is what the sponsor knows its caller by. It is of no context, so that no file has it.
+	VariableSponsorToken = "GANTRY_SPONSOR_TOKEN"
 
 	VariableBucket   = "GANTRY_BUCKET"
 	VariableEndpoint = "GANTRY_BUCKET_ENDPOINT"
@@ -25,7 +29,7 @@ const (
 const fromEnvironment = "environment"
 
 var variables = map[string]string{
-	SettingRPC: VariableRPC, SettingWS: VariableWS, SettingKeypair: VariableKeypair, SettingServer: VariableServer, SettingGateway: VariableGateway,
+	SettingRPC: VariableRPC, SettingWS: VariableWS, SettingKeypair: VariableKeypair, SettingServer: VariableServer, SettingGateway: VariableGateway, SettingSponsor: VariableSponsor,
 	SettingBucket: VariableBucket, SettingEndpoint: VariableEndpoint, SettingPrice: VariablePrice,
 }
 
@@ -38,6 +42,7 @@ type Flags struct {
 	RPC, WS    []string
 	Keypair    string
 	Server     string
+	Sponsor    string
 	Config     string // a file of `solana config`; it counts more than the environment
 	Commitment string
 }
@@ -56,6 +61,8 @@ func (v *Value) Text() string { return strings.Join(v.Values, " ") }
 type Settings struct {
 	Context                           Value // the name of the context that was chosen
 	RPC, WS, Keypair, Server, Gateway Value // WS is empty where it follows from RPC
+	Sponsor                           Value
+	SponsorToken                      string
 	Bucket, Endpoint, Price           Value // of the volumes that are kept
 	Commitment                        Value
 	Solana                            chain.CLIConfig // with the keypair and the commitment level that count
@@ -63,7 +70,7 @@ type Settings struct {
 
 // All are the settings in the order in which they are shown.
 func (s *Settings) All() []Value {
-	return []Value{s.Context, s.RPC, s.WS, s.Keypair, s.Server, s.Gateway, s.Bucket, s.Endpoint, s.Price, s.Commitment}
+	return []Value{s.Context, s.RPC, s.WS, s.Keypair, s.Server, s.Gateway, s.Sponsor, s.Bucket, s.Endpoint, s.Price, s.Commitment}
 }
 
 // Resolve finds the settings of a run. A flag counts most, and with it a context that --context names and a file that --config
@@ -89,20 +96,21 @@ func Resolve(f *File, said *Flags, env func(string) string) (*Settings, error) {
 	}
 	file := &Context{RPC: []string{solana.RPCURL}, WS: list(solana.WebsocketURL), Keypair: solana.KeypairPath}
 	sources := []source{
-		{from: "flag", has: &Context{RPC: said.RPC, WS: said.WS, Keypair: said.Keypair, Server: said.Server}},
+		{from: "flag", has: &Context{RPC: said.RPC, WS: said.WS, Keypair: said.Keypair, Server: said.Server, Sponsor: said.Sponsor}},
 		{from: fromContext + " (--context)", has: named},
 	}
 	if said.Config != "" {
 		sources = append(sources, source{fromSolana, file})
 	}
 	sources = append(sources,
-		source{fromEnvironment, &Context{RPC: split(env(VariableRPC)), WS: split(env(VariableWS)), Keypair: env(VariableKeypair), Server: env(VariableServer), Gateway: env(VariableGateway), Bucket: env(VariableBucket), Endpoint: env(VariableEndpoint), Price: env(VariablePrice)}},
+		source{fromEnvironment, &Context{RPC: split(env(VariableRPC)), WS: split(env(VariableWS)), Keypair: env(VariableKeypair), Server: env(VariableServer), Gateway: env(VariableGateway), Sponsor: env(VariableSponsor), Bucket: env(VariableBucket), Endpoint: env(VariableEndpoint), Price: env(VariablePrice)}},
 		source{fromContext, chosen},
 		source{fromSolana, file},
 		source{"default", &Context{Server: DefaultServer}},
 	)
 	s.RPC, s.WS = endpoints(sources)
 	s.Keypair, s.Server, s.Gateway = first(sources, SettingKeypair), first(sources, SettingServer), first(sources, SettingGateway)
+	s.Sponsor, s.SponsorToken = first(sources, SettingSponsor), env(VariableSponsorToken)
 	s.Bucket, s.Endpoint, s.Price = first(sources, SettingBucket), first(sources, SettingEndpoint), first(sources, SettingPrice)
 	s.Solana.KeypairPath = s.Keypair.Text()
 	s.Commitment = Value{"commitment", list(string(solana.Commitment)), fromSolana}

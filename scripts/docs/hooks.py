@@ -11,7 +11,7 @@ SOURCE = "https://github.com/gantry-market/gantry/blob/main/"
 MENU = {
     "Tutorials": ["docs/tutorials"],
     "Concepts": ["docs/architecture.md", "docs/questions.md", "docs/glossary.md", "docs/protocol/README.md", "docs/protocol/money-flow.md", "docs/protocol/threat-model.md", "LIMITATIONS.md"],
-    "Customers": ["client/README.md", "docs/operate/templates.md", "docs/operate/models.md", "docs/operate/serve.md", "docs/operate/inference.md", "docs/operate/mcp.md", "docs/operate/teams.md", "docs/operate/credits.md", "clients/README.md"],
+    "Customers": ["client/README.md", "docs/operate/templates.md", "docs/operate/models.md", "docs/operate/serve.md", "docs/operate/inference.md", "docs/operate/mcp.md", "docs/operate/teams.md", "docs/operate/credits.md", "docs/operate/sponsor.md", "clients/README.md"],
     "Providers": ["docs/operate/install.md", "agent/README.md", "docs/operate/hours.md", "docs/operate/fleet.md", "docs/operate/backup.md"],
     "Keepers": ["keeper/README.md", "docs/operate/operations.md", "docs/operate/keys.md", "docs/operate/monitoring.md", "docs/operate/sizing.md", "docs/operate/gateway.md"],
     "Reference": ["docs/protocol", "sdk/README.md", "examples/README.md"],

@@ -18,6 +18,16 @@ type Simulation struct {
 	Units uint64          // compute units consumed
 	Logs  []string        // program log
 	Err   json.RawMessage // the transaction error, nil on success
+	// Accounts are those of SimulateOptions.Accounts after the transaction, in their order; nil for one that does not exist
+	// then. There are none where the transaction fails.
+	Accounts []*AccountAfter
+}
+
+// AccountAfter is an account after a dry run.
+type AccountAfter struct {
+	Lamports Lamports         `json:"lamports"`
+	Owner    solana.PublicKey `json:"owner"`
+	Space    uint64           `json:"space"` // bytes of its data
 }
 
 // SimulateOptions configure a dry run.
@@ -25,6 +35,8 @@ type SimulateOptions struct {
 	Commitment     Commitment // state to run on
 	SigVerify      bool       // check signatures; otherwise the blockhash is replaced
 	MinContextSlot uint64     // refuse to answer from an older state; 0 for any
+	// Accounts that the transaction writes, to be shown as it leaves them.
+	Accounts []solana.PublicKey
 }
 
 // Simulate runs a transaction without effect. Without SigVerify the blockhash and the signatures need not be valid.
@@ -40,21 +52,33 @@ func (c *Client) Simulate(ctx context.Context, tx *solana.Transaction, o Simulat
 	if o.MinContextSlot > 0 {
 		p["minContextSlot"] = o.MinContextSlot
 	}
+	if len(o.Accounts) > 0 {
+		p["accounts"] = map[string]any{"encoding": "base64", "addresses": o.Accounts}
+	}
 	type result struct {
-		Err   json.RawMessage `json:"err"`
-		Logs  []string        `json:"logs"`
-		Units uint64          `json:"unitsConsumed"`
+		Err      json.RawMessage `json:"err"`
+		Logs     []string        `json:"logs"`
+		Units    uint64          `json:"unitsConsumed"`
+		Accounts []*AccountAfter `json:"accounts"`
 	}
 	out, _, err := ask(ctx, c, nil, func(a *at[*result]) error {
-		if a.Value == nil {
+		switch {
+		case a.Value == nil:
 			return wrong("it has no value")
+		case notNull(a.Value.Err) == nil && len(a.Value.Accounts) != len(o.Accounts):
+			return wrong(fmt.Sprintf("it shows %d accounts, and %d were asked for", len(a.Value.Accounts), len(o.Accounts)))
 		}
 		return placed(a)
 	}, "simulateTransaction", base64.StdEncoding.EncodeToString(raw), p)
 	if err != nil {
 		return Simulation{}, err
 	}
-	return Simulation{Slot: out.slot(), Units: out.Value.Units, Logs: out.Value.Logs, Err: notNull(out.Value.Err)}, nil
+	for i, a := range out.Value.Accounts {
+		if a != nil && a.Lamports == 0 { // nodes show an account that was closed in one of these ways
+			out.Value.Accounts[i] = nil
+		}
+	}
+	return Simulation{Slot: out.slot(), Units: out.Value.Units, Logs: out.Value.Logs, Err: notNull(out.Value.Err), Accounts: out.Value.Accounts}, nil
 }
 
 // SignatureStatus is what a node knows about a signature.

@@ -2,6 +2,7 @@ package txform
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -29,9 +30,11 @@ func Signatures(m *solana.Message) int {
 	return n
 }
 
-// Fee is what a transaction that bounds its compute units costs: signatures, and what it offers for priority.
+// Fee is what a transaction that bounds its compute units costs: signatures, and what it offers for priority. A price beyond all
+// numbers is the largest number.
 func Fee(m *solana.Message) chain.Lamports {
-	return chain.SignatureFee*chain.Lamports(Signatures(m)) + priority(m)
+	base := chain.SignatureFee * chain.Lamports(Signatures(m))
+	return base + min(priority(m), math.MaxUint64-base)
 }
 
 func priority(m *solana.Message) chain.Lamports {

@@ -19,6 +19,8 @@ import (
 // count of effects. The data of an intent's first instruction names its effect; "fail:N" fails with custom code N,
 // "late:N" fails only in a block, "burn" runs out of compute under 20,000.
 type fakeChain struct {
+	left []*chain.AccountAfter // what simulations show
+
 	mu       sync.Mutex
 	height   uint64
 	hashes   map[solana.Hash]uint64 // last valid height
@@ -210,7 +212,7 @@ func (c *fakeChain) Simulate(_ context.Context, tx *solana.Transaction, _ chain.
 	if name == "poor" {
 		return chain.Simulation{Err: json.RawMessage(`"AccountNotFound"`)}, nil
 	}
-	return chain.Simulation{Units: 450, Logs: []string{"ok"}}, nil
+	return chain.Simulation{Units: 450, Logs: []string{"ok"}, Accounts: c.left}, nil
 }
 
 func (c *fakeChain) Send(_ context.Context, raw []byte, _ chain.SendOptions) error {

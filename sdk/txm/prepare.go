@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,16 +71,21 @@ func (m *Manager) prepare(ctx context.Context, r Entry, f txform.Form) (prepared
 		return p, err
 	}
 	if sim.Err != nil {
-		err := decodeTxError(sim.Err, sim.Logs, r.Instructions, r.Payer)
-		var pe *txerr.ProgramError
-		if errors.As(err, &pe) {
-			pe.Simulated = true
-		}
-		return p, err
+		return p, simulated(sim, r)
 	}
 	p.units, p.logs = sim.Units, sim.Logs
 	p.limit = unitLimit(sim.Units, m.o.MinUnits, r.Boost)
 	return p, nil
+}
+
+// simulated is the refusal that a simulation has found.
+func simulated(sim chain.Simulation, r Entry) error {
+	err := decodeTxError(sim.Err, sim.Logs, r.Instructions, r.Payer)
+	var pe *txerr.ProgramError
+	if errors.As(err, &pe) {
+		pe.Simulated = true
+	}
+	return err
 }
 
 // unitLimit is the simulated use plus a tenth, rounded up, doubled for every boost, within the floor and the runtime's
@@ -94,7 +100,8 @@ func unitLimit(units uint64, floor uint32, boost uint) uint32 {
 // UnitLimit is the limit of a transaction that takes so many compute units, as the options' defaults set it.
 func UnitLimit(units uint64) uint32 { return unitLimit(units, minUnits, 0) }
 
-func (m *Manager) simulate(ctx context.Context, r Entry, f txform.Form) (chain.Simulation, error) {
+// simulate tries an entry in a form, and shows these accounts as it leaves them.
+func (m *Manager) simulate(ctx context.Context, r Entry, f txform.Form, show ...solana.PublicKey) (chain.Simulation, error) {
 	tx, err := assemble(r, f, solana.Hash{1}, txform.Budget{Units: maxUnits})
 	if err != nil {
 		return chain.Simulation{}, err
@@ -102,7 +109,7 @@ func (m *Manager) simulate(ctx context.Context, r Entry, f txform.Form) (chain.S
 	tx.Signatures = make([]solana.Signature, tx.Message.Header.NumRequiredSignatures)
 	return m.o.RPC.Simulate(ctx, tx, chain.SimulateOptions{
 		// The newest state, so that what was just confirmed is seen on any node.
-		Commitment: chain.Processed, MinContextSlot: max(r.MinSlot, m.seen.get()),
+		Commitment: chain.Processed, MinContextSlot: max(r.MinSlot, m.seen.get()), Accounts: show,
 	})
 }
 
@@ -116,7 +123,9 @@ func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
 	}
-	for _, key := range tx.Message.AccountKeys[:tx.Message.Header.NumRequiredSignatures] {
+	keys := tx.Message.AccountKeys[:tx.Message.Header.NumRequiredSignatures]
+	tx.Signatures = make([]solana.Signature, len(keys))
+	for i, key := range slices.Backward(keys) { // the payer signs last: a sponsor counts what it signs, and a person may still refuse
 		s, err := m.signer(key, extra)
 		if err != nil {
 			return nil, fmt.Errorf("intent %s: %w", r.ID, err)
@@ -125,7 +134,7 @@ func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 		if err != nil {
 			return nil, fmt.Errorf("intent %s: sign with %s: %w", r.ID, key, err)
 		}
-		tx.Signatures = append(tx.Signatures, sig)
+		tx.Signatures[i] = sig
 	}
 	raw, err := tx.MarshalBinary()
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/txform"
@@ -101,4 +103,29 @@ func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 		return DryRun{}, err
 	}
 	return DryRun{Units: p.units, UnitLimit: p.limit, UnitPrice: p.price, Fee: txform.Fee(&tx.Message), Logs: p.logs}, nil
+}
+
+// Leaves simulates an intent, and returns what an account that it writes holds afterwards. Nothing is stored, signed or sent.
+// Errors: those of DryRun.
+func (m *Manager) Leaves(ctx context.Context, in Intent, key solana.PublicKey) (chain.Lamports, error) {
+	r, err := newEntry(in, in.Payer, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	f, err := m.form(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	sim, err := m.simulate(ctx, r, f, key)
+	switch {
+	case malformed(err) != nil:
+		return 0, malformed(err)
+	case err != nil:
+		return 0, err
+	case sim.Err != nil:
+		return 0, simulated(sim, r)
+	case len(sim.Accounts) != 1 || sim.Accounts[0] == nil:
+		return 0, nil
+	}
+	return sim.Accounts[0].Lamports, nil
 }

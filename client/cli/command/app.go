@@ -54,6 +54,7 @@ const (
 	FlagYes        = "yes"
 	FlagStateDir   = "state-dir"
 	FlagRaw        = "raw"
+	FlagSponsor    = "sponsor"
 )
 
 func globalFlags() []cli.Flag {
@@ -64,6 +65,7 @@ func globalFlags() []cli.Flag {
 		&cli.StringFlag{Name: FlagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
 		&cli.StringFlag{Name: FlagContext, Usage: "`NAME` of the context whose settings count (default: GANTRY_CONTEXT, then the one of gantry context use)"},
 		browserwallet.NewFlag(),
+		&cli.StringFlag{Name: FlagSponsor, Usage: "`URL` of a sponsor that pays fees and rent, so that the wallet needs no SOL; its token stands in GANTRY_SPONSOR_TOKEN (default: GANTRY_SPONSOR, then the context, then none)"},
 		&cli.StringFlag{Name: FlagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.StringFlag{Name: FlagOutput, Aliases: []string{"o"}, Value: string(terminal.FormatTable), Usage: "`FORMAT` of the result: table, wide (all columns, whole addresses), json or yaml (one document on standard output)"},
 		&cli.BoolFlag{Name: FlagJSON, Usage: "the same as -o json"},

@@ -22,7 +22,7 @@ func Settings(c *cli.Context) (*contexts.Settings, error) {
 		return nil, failedContext(err)
 	}
 	set, err := contexts.Resolve(f, &contexts.Flags{
-		Context: c.String(FlagContext), RPC: c.StringSlice(FlagURL), WS: c.StringSlice(FlagWS), Keypair: c.String(FlagKeypair), Server: c.String(FlagServer),
+		Context: c.String(FlagContext), RPC: c.StringSlice(FlagURL), WS: c.StringSlice(FlagWS), Keypair: c.String(FlagKeypair), Server: c.String(FlagServer), Sponsor: c.String(FlagSponsor),
 		Config: c.String(FlagConfig), Commitment: c.String(FlagCommitment),
 	}, os.Getenv)
 	return set, failedContext(err)
@@ -76,6 +76,7 @@ func ContextCommands(s Streams) []*cli.Command {
 					&cli.StringFlag{Name: contexts.SettingKeypair, Usage: "`PATH` of a keypair file"},
 					&cli.StringFlag{Name: contexts.SettingServer, Usage: "`URL` of a running gantry serve"},
 					&cli.StringFlag{Name: contexts.SettingGateway, Usage: "`GATEWAY` that makes ports public"},
+					&cli.StringFlag{Name: contexts.SettingSponsor, Usage: "`URL` of a sponsor that pays fees and rent"},
 					&cli.StringFlag{Name: "bucket", Usage: "`s3://BUCKET/FOLDER` that keeps volumes"},
 					&cli.StringFlag{Name: "bucket-endpoint", Usage: "`URL` of its S3 server, if it is not Amazon's"},
 					&cli.StringFlag{Name: "bucket-price", Usage: "what it costs for a GiB and month, such as \"0.023 USD\"; only shown"},
@@ -83,7 +84,7 @@ func ContextCommands(s Streams) []*cli.Command {
 				Action: onContext(s, "is set", func(c *cli.Context, f *contexts.File, name string) error {
 					return f.Set(name, contexts.Context{
 						RPC: c.StringSlice(contexts.SettingRPC), WS: c.StringSlice(contexts.SettingWS), Keypair: c.String(contexts.SettingKeypair),
-						Server: c.String(contexts.SettingServer), Gateway: c.String(contexts.SettingGateway),
+						Server: c.String(contexts.SettingServer), Gateway: c.String(contexts.SettingGateway), Sponsor: c.String(contexts.SettingSponsor),
 						Bucket: c.String(contexts.SettingBucket), Endpoint: c.String(contexts.SettingEndpoint), Price: c.String(contexts.SettingPrice),
 					})
 				}),

@@ -12,7 +12,6 @@ import (
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
-	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -100,14 +99,9 @@ type dryRunJSON struct {
 
 // Simulate finds what a transaction would do. Error: [buy.ErrSimulated] where it would take effect.
 func (s *Session) Simulate(sender *buy.Sender, path string, in txm.Intent) error {
-	m, closeBoth, err := sender.Open(s.Context, path, 0)
+	d, err := sender.DryRun(s.Context, path, in)
 	if err != nil {
 		return err
-	}
-	defer closeBoth(false)
-	d, err := m.DryRun(s.Context, in)
-	if err != nil {
-		return market.Explain(err)
 	}
 	s.simulated = &buy.Simulated{Kind: in.Kind, Result: d}
 	return buy.ErrSimulated

@@ -24,6 +24,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/sponsor"
 	"github.com/gantry-market/gantry/sdk/txm"
 	"github.com/gantry-market/gantry/sdk/watch"
 )
@@ -44,6 +45,7 @@ type Session struct {
 	Server   string // a running gantry serve
 	Gateway  string // of the environment or a context; empty for none
 	Bucket   buy.Bucket
+	Sponsor  *sponsor.Client // pays fees and rent; nil for the wallet itself
 	Fees     txm.Fees
 	Client   *chain.Client
 	Service  *service.Service
@@ -107,6 +109,9 @@ func newSession(c *cli.Context, s Streams) (*Session, error) {
 	}
 	if c.Bool(FlagVerbose) {
 		ss.Log = zerolog.New(zerolog.ConsoleWriter{Out: s.Err, NoColor: true, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
+	}
+	if ss.Sponsor, err = sponsor.New(set.Sponsor.Text(), set.SponsorToken); err != nil {
+		return nil, err
 	}
 	return ss, ss.connect(set.RPC.Values, set.WS.Values)
 }

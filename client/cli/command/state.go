@@ -63,7 +63,7 @@ func (s *Session) Sender() (*buy.Sender, error) {
 		return nil, err
 	}
 	out := s.Unsigned()
-	out.Signer = key
+	out.Signer, out.Sponsor = key, s.Sponsor
 	return out, nil
 }
 

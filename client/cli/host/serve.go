@@ -56,6 +56,9 @@ func serveCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: "backup", Usage: "keep encrypted snapshots of the volumes of all orders below `s3://BUCKET/FOLDER`, so that a lease that moves continues with its files, and keep volumes there (default for these: GANTRY_BUCKET, then the context). Machines get the bucket's credentials, as those of gantry deploy --backup do"},
 			&cli.StringFlag{Name: "backup-endpoint", Usage: "`URL` of the S3 server, if it is not Amazon's", EnvVars: []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}},
 			&cli.DurationFlag{Name: "backup-every", Value: 15 * time.Minute, Usage: "a snapshot soon after the start and every `TIME`, for which the job is frozen, and one at the job's end"},
+			&cli.StringFlag{Name: "sponsor-key", Usage: "pay fees and rent of callers with the keypair of this `FILE`, at /sponsor, so that their wallets need no SOL"},
+			&cli.StringFlag{Name: "sponsor-day", Value: "0.02", Usage: "the most `SOL` that a caller may cost the sponsor a day: a member of the team, or a wallet for which an owner asks"},
+			&cli.StringFlag{Name: "sponsor-total", Value: "0.2", Usage: "the most `SOL` that all callers together may cost the sponsor a day"},
 			&cli.StringFlag{Name: "metrics", Usage: "show figures for Prometheus on this loopback `ADDRESS`, such as 127.0.0.1:9466", EnvVars: []string{"GANTRY_SERVE_METRICS"}},
 			&cli.StringFlag{Name: "web-config", Usage: "`FILE` with TLS and passwords for --metrics, in the format of Prometheus's exporters (web.config.file); an address that is not loopback needs one with both", EnvVars: []string{"GANTRY_SERVE_WEB_CONFIG"}},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
@@ -74,6 +77,8 @@ type serveJSON struct {
 	Metrics   string `json:"metrics,omitempty"`
 	// Page signs one browser in, once and for a short time.
 	Page string `json:"page,omitempty"`
+	// Sponsor pays for callers.
+	Sponsor *serve.Sponsor `json:"sponsor,omitempty"`
 	// AtRisk is what somebody with a copy of the folder can spend: what is left of the caps of Keys session keys, and their SOL.
 	Keys   int    `json:"keys"`
 	AtRisk string `json:"atRisk"`
@@ -137,6 +142,9 @@ func (s *session) serve() (err error) {
 	if err := s.funding(account.Folder(), o); err != nil {
 		return err
 	}
+	if err := srv.AddSponsor(s.CLI.String("sponsor-key"), s.CLI.String("sponsor-day"), s.CLI.String("sponsor-total")); err != nil {
+		return err
+	}
 	if !s.CLI.Bool("no-page") {
 		if err := srv.AddPage(s.Context); err != nil {
 			return err
@@ -167,7 +175,7 @@ func (s *session) account(customer solana.PublicKey) (*server.Account, error) {
 		return nil, err
 	}
 	return server.New(s.Context, server.Options{
-		Client: s.Client, Service: s.Service, Key: key, Customer: customer, Root: root, Fees: s.Fees, Bucket: s.Bucket, Log: s.Log, OnEvent: s.Event, Waiting: s.WaitingFor,
+		Client: s.Client, Service: s.Service, Key: key, Customer: customer, Root: root, Fees: s.Fees, Sponsor: s.Sponsor, Bucket: s.Bucket, Log: s.Log, OnEvent: s.Event, Waiting: s.WaitingFor,
 	})
 }
 
@@ -179,6 +187,7 @@ func (s *session) announce(server *serve.Server, o *serve.Options, url, metrics 
 		return err
 	}
 	out.Keys, out.AtRisk, out.SOL = len(states.Budgets), states.AtRisk, states.SOL
+	out.Sponsor = serve.SponsorAt(o.Sponsor, url)
 	if err := s.token(o.Store, &out); err != nil {
 		return err
 	}
@@ -229,6 +238,9 @@ func (s *session) token(store *serve.Store, out *serveJSON) error {
 func (j serveJSON) print(w *terminal.Page) {
 	fmt.Fprintf(w, "serving   %s for customer %s with session key %s\n", j.URL, j.Customer, j.Session)
 	fmt.Fprintf(w, "at risk   %s USDC, and %s SOL for fees: what a copy of the server's folder with its %d session keys can spend\n", j.AtRisk, j.SOL, j.Keys)
+	if j.Sponsor != nil {
+		fmt.Fprintf(w, "sponsor   %s pays at most %s for each caller and %s in all, a day: --sponsor %s\n", j.Sponsor.Key, j.Sponsor.Day, j.Sponsor.Total, j.Sponsor.URL)
+	}
 	switch {
 	case j.Token != "":
 		fmt.Fprintf(w, "token     %s   (it is not shown again; gantry serve --new-token makes another)\n", j.Token)

@@ -77,7 +77,7 @@ func (s *session) buyer() (*buy.Buyer, error) {
 		return nil, err
 	}
 	o := buy.Options{
-		Client: s.Client, Service: s.Service, Wallet: signer, Customer: customer, Root: root, Fees: s.Fees, Network: s.Network,
+		Client: s.Client, Service: s.Service, Wallet: signer, Customer: customer, Root: root, Fees: s.Fees, Sponsor: s.Sponsor, Network: s.Network,
 		DryRun: s.DryRun, Log: s.Log, OnEvent: s.event, Confirm: s.confirmOffer, Waiting: s.WaitingFor, Output: s.jobOutput, Serves: container.Serves,
 	}
 	if !s.InBrowser() { // a wallet in a browser signs transactions alone

@@ -97,6 +97,35 @@ func TestASearchKnowsWhereAnImageRan(t *testing.T) {
 		require.Empty(t, o.Image.Says, "what is unrecorded is nobody's business")
 	}
 
+	// A purchase says the same before money moves, of the machines that fit; and nothing of an image that is not to be known.
+	before := func(args ...string) (said string, known *service.ImageRuns) {
+		args = append([]string{"deploy", "--gpu", "any", "--minutes", "10", "--max-price", "5", "--allow-simulated", "--network", "none", "--verify", "never", "--run-to-completion", "--json"}, args...)
+		began := time.Now()
+		done := ok(t, n, customer, append(args, "--", "/bin/busybox", "true")...)
+		t.Logf("bought in %s", time.Since(began))
+		var deployed struct{ Image *service.ImageRuns }
+		require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
+		return done.Stderr, deployed.Image
+	}
+	quiet, none := before("--image", image, "--unrecorded")
+	require.Nil(t, none)
+	require.NotContains(t, quiet, " image    ran on")
+	told, known := before("--image", image)
+	require.Equal(t, 3, known.Answered)
+	require.Equal(t, 2, known.Tried)
+	require.Equal(t, 1, known.Ran)
+	require.False(t, known.Fails)
+	require.Contains(t, told, "image    ran on 1 of 2 machines")
+	require.Less(t, strings.Index(told, "image    ran on"), strings.Index(told, "escrow"), told)
+	everywhere, _ := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"THIRD=1"}}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	run(3, "--image", everywhere)
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(search(everywhere), func(o service.Offer) bool { return o.Image.Failed == 1 })
+	}, time.Minute, time.Second)
+	told, known = before("--image", everywhere)
+	require.True(t, known.Fails)
+	require.Contains(t, told, " ! image    failed on driver", "the machine that failed takes the order all the same")
+
 	served, err := n.StartServe(t.Context(), customer, "5")
 	require.NoError(t, err)
 	token, err := os.ReadFile(served.TokenFile)
@@ -107,9 +136,14 @@ func TestASearchKnowsWhereAnImageRan(t *testing.T) {
 	answer, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
 	defer answer.Body.Close()
-	var found struct{ Offers []service.Offer }
+	var found struct {
+		Offers []service.Offer
+		Image  *service.ImageRuns
+	}
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&found))
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	require.Equal(t, ran, found.Offers[0].Address)
-	require.Equal(t, "ran here: 1 of 1", found.Offers[0].Image.Says)
+	require.Contains(t, found.Offers[0].Image.Says, "ran here: ")
+	require.NotZero(t, found.Image.Ran)
+	require.Contains(t, found.Image.Says, "ran on ")
 }

@@ -97,34 +97,35 @@ func TestASearchKnowsWhereAnImageRan(t *testing.T) {
 		require.Empty(t, o.Image.Says, "what is unrecorded is nobody's business")
 	}
 
-	// A purchase says the same before money moves, of the machines that fit; and nothing of an image that is not to be known.
-	before := func(args ...string) (said string, known *service.ImageRuns) {
+	// A purchase says the same before money moves, of the machines that fit; and nothing of an image that is not to be known. A machine on a
+	// busy computer may answer too late for one purchase.
+	before := func(status int, args ...string) (said string, known *service.ImageRuns) {
 		args = append([]string{"deploy", "--gpu", "any", "--minutes", "10", "--max-price", "5", "--allow-simulated", "--network", "none", "--verify", "never", "--run-to-completion", "--json"}, args...)
-		began := time.Now()
-		done := ok(t, n, customer, append(args, "--", "/bin/busybox", "true")...)
-		t.Logf("bought in %s", time.Since(began))
+		done, err := n.Gantry(t.Context(), customer, append(args, "--", "/bin/busybox", "sh", "-c", "exit "+string(rune('0'+status)))...)
+		require.NoError(t, err)
 		var deployed struct{ Image *service.ImageRuns }
-		require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
+		require.NoError(t, json.NewDecoder(strings.NewReader(done.Stdout)).Decode(&deployed), done.Stdout+done.Stderr)
 		return done.Stderr, deployed.Image
 	}
-	quiet, none := before("--image", image, "--unrecorded")
-	require.Nil(t, none)
+	quiet, known := before(0, "--image", image, "--unrecorded")
+	require.Nil(t, known)
 	require.NotContains(t, quiet, " image    ran on")
-	told, known := before("--image", image)
-	require.Equal(t, 3, known.Answered)
-	require.Equal(t, 2, known.Tried)
-	require.Equal(t, 1, known.Ran)
-	require.False(t, known.Fails)
-	require.Contains(t, told, "image    ran on 1 of 2 machines")
-	require.Less(t, strings.Index(told, "image    ran on"), strings.Index(told, "escrow"), told)
-	everywhere, _ := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"THIRD=1"}}, imagetest.Layer(t, imagetest.Busybox(t)...))
-	run(3, "--image", everywhere)
+	var told string
 	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(search(everywhere), func(o service.Offer) bool { return o.Image.Failed == 1 })
-	}, time.Minute, time.Second)
-	told, known = before("--image", everywhere)
+		told, known = before(0, "--image", image)
+		return known != nil && known.Ran > 0 && known.Tried > known.Ran
+	}, 3*time.Minute, time.Second)
+	require.False(t, known.Fails)
+	require.Contains(t, told, " · image    "+known.Says)
+	require.Less(t, strings.Index(told, " image    ran on"), strings.Index(told, " escrow "), told)
+	everywhere, _ := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"THIRD=1"}}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	require.Eventually(t, func() bool {
+		told, known = before(3, "--image", everywhere)
+		return known != nil && known.Tried > 0
+	}, 3*time.Minute, time.Second)
 	require.True(t, known.Fails)
-	require.Contains(t, told, " ! image    failed on driver", "the machine that failed takes the order all the same")
+	require.Contains(t, told, " ! image    failed on ")
+	require.Contains(t, told, " escrow ", "no warning stops an order")
 
 	served, err := n.StartServe(t.Context(), customer, "5")
 	require.NoError(t, err)

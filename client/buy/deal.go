@@ -52,6 +52,8 @@ type Outcome struct {
 	Sealed   bool            `json:"sealed,omitempty"`
 	Tx       service.Sent    `json:"transaction"`
 	Leases   []service.Lease `json:"leases"`
+	// Image is how the image had started on machines that fit, before the order; nil where that is not known.
+	Image *service.ImageRuns `json:"image,omitempty"`
 	// Public is what gateways have given to ports of the leases.
 	Public []Public `json:"public,omitempty"`
 	Rerun  *Rerun   `json:"rerun,omitempty"`

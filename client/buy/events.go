@@ -43,6 +43,8 @@ type (
 	ContainerFound struct{ Container snapshot.Container }
 	// VolumeFound: the job has a volume that is kept. It begins with a snapshot, or is empty.
 	VolumeFound struct{ Found volumes.Found }
+	// ImageKnown: what the best machines that fit say of the order's image, as far as they have answered in time.
+	ImageKnown struct{ Runs service.ImageRuns }
 	// FirstRunClosed: keepers do not know the machines of the run that is repeated any more.
 	FirstRunClosed struct{ Order solana.PublicKey }
 	// PriceTaken: the request named no price, and the model's reference price is the most that is paid.
@@ -228,6 +230,7 @@ func (Bought) event()              {}
 func (BackupKeyMade) event()       {}
 func (ContainerFound) event()      {}
 func (VolumeFound) event()         {}
+func (ImageKnown) event()          {}
 func (FirstRunClosed) event()      {}
 func (PriceTaken) event()          {}
 func (TimeTaken) event()           {}

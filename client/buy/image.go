@@ -115,6 +115,20 @@ func digestOf(ctx context.Context, image string) (records.Hash, error) {
 	if err != nil {
 		return records.Hash{}, imageFailure(image, sendNothing, ref, err)
 	}
+	return hashOf(image, digest)
+}
+
+// orderedDigest is that of an image as orders name it.
+func orderedDigest(image string) (records.Hash, error) {
+	_, text, _ := strings.Cut(image, "@")
+	digest, err := v1.NewHash(text)
+	if err != nil {
+		return records.Hash{}, fmt.Errorf("image %q: %w", image, err)
+	}
+	return hashOf(image, digest)
+}
+
+func hashOf(image string, digest v1.Hash) (records.Hash, error) {
 	raw, err := hex.DecodeString(digest.Hex)
 	if err != nil || digest.Algorithm != "sha256" || len(raw) != len(records.Hash{}) {
 		return records.Hash{}, usage(fmt.Sprintf("--image %s has the digest %s", image, digest), "only images with sha256 digests are recorded")

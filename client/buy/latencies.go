@@ -50,7 +50,7 @@ func (l *Latencies) Starts(ctx context.Context, image string, offers []service.O
 	if err := l.open(ctx); err != nil {
 		return nil, err
 	}
-	return l.s.Offers(ctx, digest, offers)
+	return l.s.Offers(ctx, digest, offers, starts.Search)
 }
 
 // open joins the network, or takes the membership that there is. What it makes stays.

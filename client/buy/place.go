@@ -34,25 +34,26 @@ func (d *deal) checkCredits() error {
 		fmt.Sprintf("add %s with: gantry credits add %s      or lower --hours / --max-price", missing, missing))
 }
 
-// checkNodes looks for nodes that could be awarded now, so that an order without a suitable node is never placed.
-func (d *deal) checkNodes() error {
+// checkNodes finds nodes that could be awarded now, so that an order without a suitable node is never placed.
+func (d *deal) checkNodes() (*fitting, error) {
 	now, err := d.b.client.Now(d.ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if d.mk.Paused&market.PauseOrders != 0 {
-		return market.Refusal(market.CodeOrdersPaused)
+		return nil, market.Refusal(market.CodeOrdersPaused)
 	}
 	v, err := d.b.service.Snapshot(d.ctx, view.With([]chain.Filter{query.NodesOfModel(d.r.model.Id)}))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fit, cheapest := 0, uint64(0)
+	cheapest := uint64(0)
 	why, largest := map[string]int{}, share{}
 	model, _ := v.Model(d.r.model.Id) // as it is now
+	fit := fitting{model: model, now: now}
 	d.r.nodes(d.mk, d.order, v, model, now, func(n market.Node, err error) {
 		if err == nil {
-			fit++
+			fit.nodes = append(fit.nodes, n)
 			return
 		}
 		why[service.Unsuitable(err)]++
@@ -63,8 +64,8 @@ func (d *deal) checkNodes() error {
 			largest.widen(&n, d.r.args.GPUsPerNode)
 		}
 	})
-	if fit >= int(d.r.args.Nodes) {
-		return nil
+	if len(fit.nodes) >= int(d.r.args.Nodes) {
+		return &fit, nil
 	}
 	advice := "see: gantry search gpu=" + d.r.model.ModelName()
 	switch {
@@ -79,7 +80,7 @@ func (d *deal) checkNodes() error {
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:
 		advice = "on a local network pass --allow-simulated; " + advice
 	}
-	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", service.Plural(fit, "node"), d.r.args.GPUsPerNode,
+	return nil, refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", service.Plural(len(fit.nodes), "node"), d.r.args.GPUsPerNode,
 		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
 }
 
@@ -159,13 +160,15 @@ func (d *deal) mayPlace() error {
 	if err := d.checkCredits(); err != nil {
 		return err
 	}
-	if err := d.checkNodes(); err != nil {
+	fit, err := d.checkNodes()
+	if err != nil {
 		return err
 	}
 	if d.dial() == nil { // where no keeper can be asked, none awards the order
 		if err := d.remote.understood(d.ctx); err != nil {
 			return err
 		}
+		d.out.Image = d.imageRuns(fit)
 	}
 	if d.r.noPrice {
 		d.b.tell(PriceTaken{Price: d.r.args.MaxPrice, Model: d.r.model.ModelName()})

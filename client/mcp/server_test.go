@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 var (
@@ -73,6 +74,22 @@ func (w *world) Account(_ context.Context, who, key solana.PublicKey) (service.A
 	return service.Account{Customer: who.String(), Free: "40.00", Session: service.Limit{Key: key.String(), Cap: "20.00", Left: "18.80"}}, nil
 }
 
+// Starts, Runs and Offers implement serve.Latencies.
+func (w *world) Starts(_ context.Context, _ string, offers []service.Offer) ([]service.Offer, error) {
+	return service.WithStarts(offers, records.Hash{1}, service.Machines{"node": {Answered: true}}, []service.StartVote{{Node: "node", Start: records.Start{Outcome: records.StartRan}}}), nil
+}
+
+func (w *world) Runs(_ context.Context, image string, _ []service.Offer) (*service.ImageRuns, error) {
+	if image != "a/b" {
+		return nil, service.Usage("no image", "name one")
+	}
+	return &service.ImageRuns{Fails: true, Says: "failed on driver 595.x: 1 of 1 " + image}, nil
+}
+
+func (w *world) Offers(context.Context, []service.Offer) ([]service.Offer, error) {
+	return nil, errors.ErrUnsupported
+}
+
 func (w *world) Output(ctx context.Context, lease solana.PublicKey) (serve.Output, error) {
 	_, err := w.Lease(ctx, customer, lease)
 	return w, err
@@ -97,7 +114,7 @@ func (w *world) Job(ctx context.Context, lease solana.PublicKey) (service.Job, e
 func connect(t *testing.T, w *world) *sdk.ClientSession {
 	t.Helper()
 	near, far := sdk.NewInMemoryTransports()
-	server, err := New(Options{Market: w, Outputs: w, Jobs: w, Customer: customer, Session: session, Version: "test"}).Connect(t.Context(), far, nil)
+	server, err := New(Options{Market: w, Outputs: w, Jobs: w, Machines: w, Customer: customer, Session: session, Version: "test"}).Connect(t.Context(), far, nil)
 	require.NoError(t, err)
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
 	require.NoError(t, err)
@@ -170,6 +187,14 @@ func TestTools(t *testing.T) {
 	var quote service.Quote
 	require.Empty(t, call(t, c, "quote", map[string]any{"gpu": "A100", "seconds": 600}, &quote))
 	require.Equal(t, "0.60", quote.Most)
+	require.Nil(t, quote.Image)
+	require.Empty(t, call(t, c, "quote", map[string]any{"gpu": "A100", "seconds": 600, "image": "a/b"}, &quote))
+	require.True(t, quote.Image.Fails)
+	require.Equal(t, "failed on driver 595.x: 1 of 1 a/b", quote.Image.Says)
+	require.NotEmpty(t, call(t, c, "quote", map[string]any{"gpu": "A100", "seconds": 600, "image": "A B"}, nil), "no name of an image")
+	var found serve.Offers
+	require.Empty(t, call(t, c, "search", map[string]any{"image": "a/b"}, &found))
+	require.Equal(t, "ran on 1 of 1 machines", found.Image.Says)
 	var status Status
 	require.Empty(t, call(t, c, "status", nil, &status))
 	require.EqualValues(t, 7, status.Cluster.Slot)

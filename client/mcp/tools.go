@@ -43,6 +43,7 @@ func (t *tools) search(ctx context.Context, in searchInput) (serve.Offers, error
 	maps.Copy(out.Unfit, found.Unfit)
 	if err == nil && in.Image != "" && t.o.Machines != nil {
 		out.Offers, err = t.o.Machines.Starts(ctx, in.Image, out.Offers)
+		out.Image = service.RunsOf(out.Offers)
 	}
 	return out, err
 }
@@ -143,14 +144,18 @@ type quoteInput struct {
 	Region         string `json:"region,omitempty" jsonschema:"prefix of the region"`
 	MaxPrice       string `json:"maxPricePerGpuHour,omitempty" jsonschema:"the most USDC per GPU-hour; the model's reference price by default"`
 	Seconds        uint32 `json:"seconds" jsonschema:"how long, seconds"`
-	Image          bool   `json:"image,omitempty" jsonschema:"for a container"`
+	Image          string `json:"image,omitempty" jsonschema:"container image that is to run: the best nodes that fit are asked how it has started there, and learn its digest by it"`
 	AllowSimulated bool   `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
 	service.Figures
 	service.Share
 }
 
 func (t *tools) quote(ctx context.Context, in quoteInput) (service.Quote, error) {
-	return t.o.Market.Quote(ctx, t.o.Customer, t.o.Session, service.QuoteRequest(in))
+	q, err := t.o.Market.Quote(ctx, t.o.Customer, t.o.Session, service.QuoteRequest(in))
+	if err == nil && in.Image != "" && t.o.Machines != nil {
+		q.Image, err = t.o.Machines.Runs(ctx, in.Image, q.Offers())
+	}
+	return q, err
 }
 
 // Status is where the server works, for whom, and with how much.

@@ -27,6 +27,8 @@ type Offers struct {
 	Fit    int             `json:"fit" doc:"How many nodes fit, also those that are not among the offers"`
 	Unfit  map[string]int  `json:"unfit" doc:"How many nodes do not fit, by the reason"`
 	At     int64           `json:"at" doc:"When the nodes were read, by the cluster's clock, unix seconds: a moment ago, and longer where reading them takes long"`
+	// Image is what the offers say of an image together.
+	Image *service.ImageRuns `json:"image,omitempty" doc:"How the image that is named has started on the best 64 of them together; absent without one"`
 }
 
 // Leases are leases of the customer.
@@ -41,6 +43,9 @@ type Latencies interface {
 	Offers(ctx context.Context, offers []service.Offer) ([]service.Offer, error)
 	// Starts returns the offers with how an image has started on the first of them; those on which it ran come first. Errors: service.Failure.
 	Starts(ctx context.Context, image string, offers []service.Offer) ([]service.Offer, error)
+	// Runs says how an image has started on the first of some offers, within seconds; nil where nobody could be asked. Errors:
+	// service.Failure, of an image that nobody can fetch.
+	Runs(ctx context.Context, image string, offers []service.Offer) (*service.ImageRuns, error)
 }
 
 type offersInput struct {
@@ -145,7 +150,7 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 			return nil, failed(err)
 		}
 	}
-	return &reply[Offers]{Offers{Offers: found.Offers, Fit: found.Fit, Unfit: found.Unfit, At: found.At}}, nil
+	return &reply[Offers]{Offers{Offers: found.Offers, Fit: found.Fit, Unfit: found.Unfit, At: found.At, Image: service.RunsOf(found.Offers)}}, nil
 }
 
 func (s *Server) leases(ctx context.Context, _ *struct{}) (*reply[Leases], error) {

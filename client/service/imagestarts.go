@@ -23,6 +23,8 @@ type ImageStarts struct {
 	Unproven int            `json:"unproven,omitempty" doc:"Records of the machine that do not count: no lease of them was found on chain"`
 	Others   []StartCount   `json:"others,omitempty" doc:"How it went on other machines whose driver is of the same branch"`
 	Says     string         `json:"says,omitempty" example:"failed on driver 595.x: 14 of 14" doc:"The same in words"`
+
+	drivers map[string]bool // branches of drivers with which it was tried there, and whether it ran
 }
 
 // StartCount counts how an image has started on machines of a kind.
@@ -58,7 +60,7 @@ func WithStarts(offers []Offer, image records.Hash, asked Machines, votes []Star
 			continue
 		}
 		is.Digest = fmt.Sprintf("sha256:%x", image)
-		is.Why = map[string]int{}
+		is.Why, is.drivers = map[string]int{}, map[string]bool{}
 		for _, v := range votes {
 			if v.Node != o.Address {
 				continue
@@ -66,6 +68,10 @@ func WithStarts(offers []Offer, image records.Hash, asked Machines, votes []Star
 			is.Why[v.Start.Outcome.String()]++
 			is.Ran += ran(v)
 			is.Failed += 1 - ran(v)
+			if v.Start.Outcome != records.StartNoImage { // which says nothing of the machine, see othersOf
+				driver := branch(v.Start.Driver)
+				is.drivers[driver] = is.drivers[driver] || ran(v) == 1
+			}
 		}
 		if is.Answered {
 			is.Others = othersOf(o.Address, branch(is.Driver), votes)

@@ -17,7 +17,7 @@ type QuoteRequest struct {
 	Region         string // prefix
 	MaxPrice       string // USDC per GPU-hour; the model's reference price where it is empty
 	Seconds        uint32
-	Image          bool // needs nodes that run containers
+	Image          string // needs nodes that run containers; empty for none
 	AllowSimulated bool
 	Figures
 	Share
@@ -38,9 +38,18 @@ type Quote struct {
 	Left     string  `json:"sessionLeft" doc:"What the session key may still reserve"`
 	Possible bool    `json:"possible" doc:"Enough nodes fit, and credits and cap are enough"`
 	Why      string  `json:"why,omitempty" doc:"What is in the way"`
+	// Image is asked of the machines, by those who answer with the quote; nil for nothing.
+	Image *ImageRuns `json:"image,omitempty" doc:"How the image has started on the best of the nodes that fit; absent without an image, and where nobody could be asked"`
 
 	most, expected market.USDC
+	first          []Offer // of those that fit, the best first
 }
+
+// quoted is how many of the nodes that fit a quote knows.
+const quoted = 64
+
+// Offers are the nodes that fit, the best first: at most 64.
+func (q *Quote) Offers() []Offer { return q.first }
 
 // Reserves is what the order reserves at most: until it is placed, another of the models that are meant may have the best
 // offer.
@@ -119,14 +128,15 @@ func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account, 
 	if err := errors.Join(r.Figures.into(&terms), r.Share.into(&terms)); err != nil {
 		return Quote{}, err
 	}
-	if r.Image {
+	if r.Image != "" {
 		terms.Isolation = market.Sandbox
 	}
 	if simulated := false; !r.AllowSimulated {
 		terms.Simulated = &simulated
 	}
-	found := ranked.search(&terms, SortAward, int(out.Nodes))
-	out.Fit, out.Best = found.Fit, found.Offers
+	found := ranked.search(&terms, SortAward, quoted)
+	out.Fit, out.first = found.Fit, found.Offers
+	out.Best = out.first[:min(len(out.first), int(out.Nodes))]
 	out.Free, out.Left = account.Free, account.Session.Left
 	return out, out.judge(found)
 }

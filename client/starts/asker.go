@@ -20,17 +20,26 @@ import (
 	"github.com/gantry-market/gantry/sdk/records"
 )
 
+// Bounds are how many machines are asked, and how long that may take.
+type Bounds struct {
+	// Most is how many machines are asked, the best first.
+	Most int
+	// One is how long one machine may take, All all of them, and Proof the chain.
+	One, All, Proof time.Duration
+	// Past is how many closed leases are looked for in the chain's history.
+	Past int
+}
+
+var (
+	// Search is for somebody who looks for a machine.
+	Search = Bounds{Most: 64, One: 8 * time.Second, All: 20 * time.Second, Proof: 20 * time.Second, Past: 128}
+	// Purchase is for an order that waits for the answer: all are asked at once.
+	Purchase = Bounds{Most: atOnce, One: 3 * time.Second, All: 3 * time.Second, Proof: 3 * time.Second, Past: 32}
+)
+
 const (
-	// Most is how many machines of a search are asked, the best first, and atOnce how many at a time.
-	Most   = 64
-	atOnce = 16
-	// oneTimeout is how long one machine may take, allTimeout all of them, and proofTimeout the chain.
-	oneTimeout   = 8 * time.Second
-	allTimeout   = 20 * time.Second
-	proofTimeout = 20 * time.Second
-	// mostPast is how many closed leases of a search are looked for in the chain's history, pastAtOnce how many at a time.
-	mostPast   = 128
-	pastAtOnce = 8
+	// atOnce is how many machines are asked at a time, pastAtOnce how many closed leases are looked for.
+	atOnce, pastAtOnce = 16, 8
 	// keptAwards is how many awards are kept: they do not change.
 	keptAwards = 4096
 )
@@ -62,9 +71,9 @@ func New(net *p2p.Node, reach func(ctx context.Context, node solana.PublicKey) e
 
 // Offers returns offers with what is known of an image on the first of them; see [service.WithStarts]. It leaves those that it is given
 // as they are. Errors: the chain's.
-func (a *Asker) Offers(ctx context.Context, image records.Hash, offers []service.Offer) ([]service.Offer, error) {
-	first := offers[:min(len(offers), Most)]
-	answers := a.ask(ctx, image, first)
+func (a *Asker) Offers(ctx context.Context, image records.Hash, offers []service.Offer, in Bounds) ([]service.Offer, error) {
+	first := offers[:min(len(offers), in.Most)]
+	answers := a.ask(ctx, image, first, in)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -80,7 +89,7 @@ func (a *Asker) Offers(ctx context.Context, image records.Hash, offers []service
 		}
 		asked[o.Address] = is
 	}
-	votes, err := a.votes(ctx, claims, asked)
+	votes, err := a.votes(ctx, claims, asked, in)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +97,8 @@ func (a *Asker) Offers(ctx context.Context, image records.Hash, offers []service
 }
 
 // ask asks machines; nil for one that has not answered in time, or with something else.
-func (a *Asker) ask(ctx context.Context, image records.Hash, offers []service.Offer) []*messages.StartsAnswer {
-	ctx, cancel := context.WithTimeout(ctx, allTimeout)
+func (a *Asker) ask(ctx context.Context, image records.Hash, offers []service.Offer, in Bounds) []*messages.StartsAnswer {
+	ctx, cancel := context.WithTimeout(ctx, in.All)
 	defer cancel()
 	out := make([]*messages.StartsAnswer, len(offers))
 	var g errgroup.Group
@@ -98,7 +107,7 @@ func (a *Asker) ask(ctx context.Context, image records.Hash, offers []service.Of
 		g.Go(func() error {
 			key, err := solana.PublicKeyFromBase58(offers[i].NodeKey)
 			if err == nil {
-				out[i] = a.one(ctx, key, image)
+				out[i] = a.one(ctx, key, image, in.One)
 			}
 			return nil
 		})
@@ -107,8 +116,8 @@ func (a *Asker) ask(ctx context.Context, image records.Hash, offers []service.Of
 	return out
 }
 
-func (a *Asker) one(ctx context.Context, node solana.PublicKey, image records.Hash) *messages.StartsAnswer {
-	ctx, cancel := context.WithTimeout(ctx, oneTimeout)
+func (a *Asker) one(ctx context.Context, node solana.PublicKey, image records.Hash, within time.Duration) *messages.StartsAnswer {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if a.reach(ctx, node) != nil {
 		return nil
@@ -156,10 +165,10 @@ func (a *Asker) claims(image records.Hash, o *service.Offer, answer *messages.St
 
 // votes are the claims whose lease the chain has, or has had, on the machine that claims it, of a customer other than its owner. The others
 // are counted as unproven.
-func (a *Asker) votes(ctx context.Context, claims []claim, asked service.Machines) (out []service.StartVote, err error) {
-	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+func (a *Asker) votes(ctx context.Context, claims []claim, asked service.Machines, in Bounds) (out []service.StartVote, err error) {
+	ctx, cancel := context.WithTimeout(ctx, in.Proof)
 	defer cancel()
-	awards, err := a.awardsOf(ctx, claims)
+	awards, err := a.awardsOf(ctx, claims, in.Past)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +190,7 @@ func (a *Asker) votes(ctx context.Context, claims []claim, asked service.Machine
 
 // awardsOf finds the awards of leases: those that are open by their accounts, those that are closed in the chain's history. Each machine has its
 // turn, so that one that invents leases uses up no other's.
-func (a *Asker) awardsOf(ctx context.Context, claims []claim) (map[solana.PublicKey]audit.Bought, error) {
+func (a *Asker) awardsOf(ctx context.Context, claims []claim, mostPast int) (map[solana.PublicKey]audit.Bought, error) {
 	claims = slices.Clone(claims)
 	slices.SortStableFunc(claims, func(a, b claim) int { return a.turn - b.turn })
 	found := map[solana.PublicKey]audit.Bought{}

@@ -189,7 +189,7 @@ func TestRecordsCountOnlyWithALeaseOnTheirOwnMachine(t *testing.T) {
 	away := service.Offer{Address: node(5).String(), NodeKey: foreign.PublicKey().String(), Provider: node(6).String()}
 
 	offers := append([]service.Offer{away, liar, self, others, often, honest}, wrong...)
-	got, err := w.asker().Offers(t.Context(), image, offers)
+	got, err := w.asker().Offers(t.Context(), image, offers, Search)
 	require.NoError(t, err)
 	of := map[string]*service.ImageStarts{}
 	for i := range got {
@@ -236,7 +236,7 @@ func TestAHostileMachineCostsASearchLittle(t *testing.T) {
 	offers = append(offers, honest)
 	a := w.asker()
 	for range 2 {
-		got, err := a.Offers(t.Context(), image, offers)
+		got, err := a.Offers(t.Context(), image, offers, Search)
 		require.NoError(t, err)
 		require.Equal(t, honest.Address, got[0].Address)
 		require.Equal(t, 1, got[0].Image.Ran)
@@ -252,5 +252,31 @@ func TestAHostileMachineCostsASearchLittle(t *testing.T) {
 			}
 		}
 	}
-	require.LessOrEqual(t, w.past, 2*mostPast)
+	require.LessOrEqual(t, w.past, 2*Search.Past)
+}
+
+// A purchase waits for no machine that does not answer: what it has learned by then counts, and no machine beyond the best is asked.
+func TestAPurchaseWaitsForNoMachine(t *testing.T) {
+	w := newWorld(t)
+	slow := w.machine(40, func(solana.PrivateKey, solana.PublicKey) messages.StartsAnswer {
+		<-t.Context().Done()
+		return messages.StartsAnswer{}
+	})
+	bad := w.machine(41, says(t, func(s *records.Start) { s.Outcome = records.StartStatus }, 111))
+	w.lease(solana.PublicKey{111}, solana.PublicKey{41}, solana.PublicKey{200})
+	beyond := w.machine(42, says(t, nil, 112))
+	w.lease(solana.PublicKey{112}, solana.PublicKey{42}, solana.PublicKey{200})
+	in := Bounds{Most: 2, One: 300 * time.Millisecond, All: 300 * time.Millisecond, Proof: time.Second, Past: 8}
+	began := time.Now()
+	got, err := w.asker().Offers(t.Context(), image, []service.Offer{slow, bad, beyond}, in)
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), 3*time.Second)
+	runs := service.RunsOf(got)
+	require.Equal(t, "failed on driver 595.x: 1 of 1", runs.Says)
+	require.True(t, runs.Fails)
+	require.Equal(t, 2, runs.Asked)
+	require.Equal(t, 1, runs.Answered)
+
+	require.LessOrEqual(t, Purchase.One+Purchase.All+Purchase.Proof, 10*time.Second)
+	require.LessOrEqual(t, Purchase.Most, atOnce, "a second round of questions would take as long again")
 }

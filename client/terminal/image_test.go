@@ -121,3 +121,18 @@ func TestPlainLinesOfAnImageAreFew(t *testing.T) {
 		" · image    " + node + " reports: fetched 5 MiB, 1 MB/s, 0 of 2 layers unpacked",
 	}, lines)
 }
+
+// What is known of an image is said before the order; nothing is said where nobody knows.
+func TestWhatIsKnownOfAnImage(t *testing.T) {
+	var lines []string
+	say := Lines{Say: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
+	for _, r := range []service.ImageRuns{
+		{Asked: 3, Answered: 2}, {Tried: 14, Ran: 12, Says: "ran on 12 of 14 machines"}, {Tried: 14, Owners: 1, Fails: true, Says: "failed on driver 595.x: 14 of 14"},
+	} {
+		say.Event(buy.ImageKnown{Runs: r})
+	}
+	require.Equal(t, []string{
+		" · image    ran on 12 of 14 machines (of those that fit)",
+		" ! image    failed on driver 595.x: 14 of 14 (machines that fit, of 1 owner). It may fail for you too; nobody has recorded why",
+	}, lines)
+}

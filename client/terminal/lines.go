@@ -48,6 +48,8 @@ func (s Lines) orderEvent(e buy.Event) bool {
 		s.Say(" · restored with %d MiB of memory, on a machine with runsc %s; open connections are lost", e.Container.Memory>>20, e.Container.Runsc)
 	case buy.VolumeFound:
 		s.volumeFound(e)
+	case buy.ImageKnown:
+		s.imageKnown(e)
 	case buy.FirstRunClosed:
 		s.Say(" · rerun    the first run is closed: keepers do not know its machines any more; whether they come again is seen at the award")
 	case buy.PriceTaken:
@@ -207,6 +209,16 @@ func (s Lines) volumeFound(e buy.VolumeFound) {
 	s.Say(" · volume   %s begins with snapshot %s", f.Name, f.From)
 	if f.Lost != "" {
 		s.Say(" · volume   lease %s made no last snapshot: what it wrote after that one is lost", f.Lost)
+	}
+}
+
+// imageKnown says what is known of an image before it is ordered; nothing where nobody knows.
+func (s Lines) imageKnown(e buy.ImageKnown) {
+	switch r := e.Runs; {
+	case r.Fails:
+		s.Say(" ! image    %s (machines that fit, of %s). It may fail for you too; nobody has recorded why", r.Says, service.Plural(r.Owners, "owner"))
+	case r.Says != "":
+		s.Say(" · image    %s (of those that fit)", r.Says)
 	}
 }
 

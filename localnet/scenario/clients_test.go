@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -120,4 +122,20 @@ func TestClientsRentClusters(t *testing.T) {
 	for _, l := range snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[0].Address()) {
 		require.Equal(t, market.LeaseEnded, l.State(), l.Address)
 	}
+}
+
+// Programs in Python and TypeScript keep volumes in the bucket of a `gantry serve`, list them and delete them.
+func TestClientsKeepVolumes(t *testing.T) {
+	t.Parallel()
+	needsVolumes(t)
+	python, root, run := clientTest(t)
+	n, _ := newMarket(t)
+	bucket := s3test.Start(t, nil)
+	require.NoError(t, n.KeepBucketKeys(seed.Wallet{Name: "serve"}, s3test.AccessKey, s3test.SecretKey))
+	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
+	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25", "--backup", "s3://"+s3test.Bucket+"/clients", "--backup-endpoint", bucket.URL)
+	require.NoError(t, err)
+	env := clientEnv(t, served, root)
+	run(5*time.Minute, env, python, "testdata/clients_volume.py", image)
+	run(5*time.Minute, env, "node", "testdata/clients_volume.mjs", filepath.Join(root, "clients/typescript/dist/index.js"), image)
 }

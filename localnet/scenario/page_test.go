@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/internal/testkit/browser"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -147,4 +148,22 @@ func TestPageOfClusters(t *testing.T) {
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
 	browser.Run(t, pageTime, "clusters.mjs", served.Page, image)
 	require.Equal(t, 3, leasesBought(t, n, customer))
+}
+
+// A person keeps a volume, sees which lease uses it and what it takes, and deletes it, in a browser.
+func TestPageOfVolumes(t *testing.T) {
+	t.Parallel()
+	needsVolumes(t)
+	browser.Find(t)
+	n, _ := newMarket(t)
+	customer := n.Keys.Customers[1]
+	bucket := s3test.Start(t, nil)
+	require.NoError(t, n.KeepBucketKeys(seed.Wallet{Name: "serve"}, s3test.AccessKey, s3test.SecretKey))
+	served, err := n.StartServe(t.Context(), customer, "25", "--backup", "s3://"+s3test.Bucket+"/page", "--backup-endpoint", bucket.URL)
+	require.NoError(t, err)
+	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
+	browser.Run(t, pageTime, "volumes.mjs", served.Page, image)
+	for name := range bucket.Objects(t) {
+		require.NotContains(t, name, "/data/", "all of it is gone")
+	}
 }

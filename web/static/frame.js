@@ -7,7 +7,7 @@ import { dollars, short } from './show.js';
 
 // roles have their views: the name in the address, the words, a symbol. own are those of an account.
 export const roles = [
-  { name: 'Rent', views: [['market', 'Market', 'server'], ['deploy', 'Deploy', 'rocket', 'own'], ['leases', 'Leases', 'pulse', 'own'], ['clusters', 'Clusters', 'cluster', 'own'], ['endpoints', 'Endpoints', 'chat', 'own']] },
+  { name: 'Rent', views: [['market', 'Market', 'server'], ['deploy', 'Deploy', 'rocket', 'own'], ['leases', 'Leases', 'pulse', 'own'], ['clusters', 'Clusters', 'cluster', 'own'], ['endpoints', 'Endpoints', 'chat', 'own'], ['volumes', 'Volumes', 'box', 'own']] },
   { name: 'Provide', views: [['machines', 'Machines', 'server'], ['earnings', 'Earnings', 'coin'], ['stake', 'Stake', 'shield'], ['calculator', 'Calculator', 'tune']] },
   { name: 'Verify', views: [['audit', 'Audit', 'seal'], ['keepers', 'Keepers', 'key'], ['slashes', 'Slashes', 'warn'], ['network', 'Network', 'pulse']] },
 ];

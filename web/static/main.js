@@ -21,6 +21,7 @@ const views = {
   endpoints: async () => (await import('./views/endpoints.js')).endpoints,
   newendpoint: async () => (await import('./views/newendpoint.js')).newendpoint,
   endpoint: async () => (await import('./views/endpoint.js')).endpoint,
+  volumes: async () => (await import('./views/volumes.js')).volumes,
   machines: async () => (await import('./views/machines.js')).machines,
   earnings: async () => (await import('./views/earnings.js')).earnings,
   stake: async () => (await import('./views/stake.js')).stake,

@@ -68,6 +68,8 @@ def order_request(
     command: Sequence[str],
     env: Mapping[str, str] | None,
     network: str | None,
+    volume: str | None,
+    keep: bool,
     run_to_completion: bool,
     allow_simulated: bool,
     order: Mapping[str, Any] | None,
@@ -84,6 +86,8 @@ def order_request(
         command=list(command) or UNSET,
         env=OrderRequestEnv.from_dict(dict(env)) if env else UNSET,
         network=OrderRequestNetwork(network) if network else UNSET,
+        volume=volume or UNSET,
+        keep=keep or UNSET,
         run_to_completion=run_to_completion,
         allow_simulated=allow_simulated,
     )

@@ -9,6 +9,7 @@ export type OrderRequest = components['schemas']['OrderRequest'];
 export type Event = components['schemas']['Event'];
 export type ClusterMember = components['schemas']['ClusterMember'];
 export type MachineCluster = components['schemas']['MachineCluster'];
+export type KeptVolume = components['schemas']['KeptVolume'];
 export type Why = components['schemas']['Why'];
 type Problem = components['schemas']['Problem'];
 
@@ -53,6 +54,10 @@ export interface ClusterOptions {
   command?: string[];
   env?: Record<string, string>;
   network?: 'internet' | 'none';
+  /** NAME:SIZE[:PATH], an encrypted file system for the container. */
+  volume?: string;
+  /** Keep the volume in the server's bucket: the next lease with a volume of this name begins with its files, and needs no size. */
+  keep?: boolean;
   runToCompletion?: boolean;
   allowSimulated?: boolean;
   /** Any other field of an order, by its name in the HTTP API, such as { minTops: '300' }. It comes before the options above. */
@@ -98,6 +103,16 @@ export class Gantry {
   /** Why an order waits or is over, or how a lease is or has ended: a reason for programs, and in words. */
   async why(id: string): Promise<Why> {
     return answer(await this.api.GET('/v1/why/{id}', { params: { path: { id } } }));
+  }
+
+  /** The volumes that the customer keeps in the server's bucket, by name. */
+  async volumes(): Promise<KeptVolume[]> {
+    return answer(await this.api.GET('/v1/volumes')).volumes ?? [];
+  }
+
+  /** Removes a volume with all its snapshots, which cannot be taken back. It is refused while a lease uses the volume. */
+  async deleteVolume(name: string): Promise<KeptVolume> {
+    return answer(await this.api.DELETE('/v1/volumes/{name}', { params: { path: { name } } }));
   }
 
   /** Gives a running lease more time, once for a key. */
@@ -150,6 +165,8 @@ export class Gantry {
       ...(o.command?.length ? { command: o.command } : {}),
       ...(o.env ? { env: o.env } : {}),
       ...(o.network ? { network: o.network } : {}),
+      ...(o.volume ? { volume: o.volume } : {}),
+      ...(o.keep ? { keep: true } : {}),
       ...(o.runToCompletion ? { runToCompletion: true } : {}),
       ...(o.allowSimulated ? { allowSimulated: true } : {}),
       ...o.order,

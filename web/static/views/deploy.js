@@ -7,6 +7,7 @@ import { amount, dollars, exact, micro, plural, problem, span, uptime } from '..
 import { holds, whatRuns, whichGpu } from './choose.js';
 import { ordered, whichModel } from './models.js';
 import { needs } from './parameters.js';
+import { imageRuns } from './imageruns.js';
 import { begin, pending } from './pending.js';
 import { command, machines, most, request, search } from './request.js';
 import { settings } from './settings.js';
@@ -48,13 +49,13 @@ function summary(r, m, account, best) {
 
 const steps = (held) => el('ol', { class: 'next' }, el('li', {}, `Reserve ${held}`), el('li', {}, 'Award to the best machine'), el('li', {}, 'Bring up the job, measure where it is asked'), el('li', { class: 'bill' }, el('b', { class: 'medium txt' }, 'Running: billed from here')));
 
-function bestCard(offers, r) {
+function bestCard(offers, r, runs) {
   const fit = offers.filter((o) => Number(o.pricePerGpuHour) <= Number(r.maxPricePerGpuHour));
   const o = fit[0];
   if (!o) return el('section', { class: 'card best' }, el('p', { class: 'small' }, offers.length > 0 ? `No machine asks so little: ${plural(offers.length, 'machine')} from ${dollars(String(Math.min(...offers.map((x) => Number(x.pricePerGpuHour)))))}.` : 'No machine fits now: the order would be refused.'));
   return el('section', { class: 'card best' }, el('div', { class: 'row between' }, el('span', { class: 't3 small' }, 'Best machine now'), el('span', { class: 'small t2' }, `${fit.length - 1} more`)),
     el('div', { class: 'row between wrap' }, el('span', { class: 'medium row tight' }, `${o.gpus} × ${o.model}`, marks(o)), claim(o.region || 'not said')),
-    el('div', { class: 'row wide top' }, el('div', { class: 'half' }, measured(o)), el('div', { class: 'half tiny' }, el('span', { class: 'medium' }, uptime(o.uptimePercent), ' up'), el('span', { class: 't3' }, plural(o.jobsCompleted, 'lease')))));
+    el('div', { class: 'row wide top' }, el('div', { class: 'half' }, measured(o)), el('div', { class: 'half tiny' }, el('span', { class: 'medium' }, uptime(o.uptimePercent), ' up'), el('span', { class: 't3' }, plural(o.jobsCompleted, 'lease')))), runs);
 }
 
 export async function deploy({ root, query, signal, about }) {
@@ -70,6 +71,7 @@ export async function deploy({ root, query, signal, about }) {
   const failure = el('div');
   const total = el('div', { class: 'stack-16' });
   const best = el('div');
+  const runs = imageRuns(signal);
   const line = el('div');
   const next = el('div', { class: 'body' });
   const said = el('div');
@@ -93,7 +95,8 @@ export async function deploy({ root, query, signal, about }) {
     reserve.textContent = `· reserve ${held}`;
     fill(said, el('div', { class: 't3 tiny' }, `${what(r)} · reserved`), el('div', { class: 'sheet-v' }, held));
     fill(next, steps(held));
-    fill(best, bestCard(offers, r));
+    runs.ask(search(r, t), r.maxPricePerGpuHour, r.unrecorded || r.attest ? '' : r.image ?? t?.image ?? '');
+    fill(best, bestCard(offers, r, runs.place));
     fill(line, copyField(command(r, t, open), 'the command'));
     set.draw(offers);
     return r;

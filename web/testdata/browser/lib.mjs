@@ -91,7 +91,7 @@ export async function heading(page, name, timeout = 15_000) {
   }
 }
 
-const roles = { Market: 'Rent', Deploy: 'Rent', Leases: 'Rent', Clusters: 'Rent', Endpoints: 'Rent', Machines: 'Provide', Earnings: 'Provide', Stake: 'Provide', Calculator: 'Provide', Audit: 'Verify', Keepers: 'Verify', Slashes: 'Verify', Network: 'Verify' };
+const roles = { Market: 'Rent', Deploy: 'Rent', Leases: 'Rent', Clusters: 'Rent', Endpoints: 'Rent', Volumes: 'Rent', Machines: 'Provide', Earnings: 'Provide', Stake: 'Provide', Calculator: 'Provide', Audit: 'Verify', Keepers: 'Verify', Slashes: 'Verify', Network: 'Verify' };
 
 // open goes to a view by its role and the navigation, or by the account. The view before may have the same heading and the same
 // form, until the browser tells the page of its new address: it has to be gone.

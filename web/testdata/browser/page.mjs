@@ -128,6 +128,25 @@ await page.evaluate(() => {
   delete document.documentElement.dataset.theme;
 });
 
+// What machines say of an image is beside the price once nobody types, without a change of the best machine.
+await open(page, 'Deploy');
+await page.getByLabel('Simulated GPUs too').evaluate((e) => { e.closest('details').open = true; });
+await page.getByLabel('Simulated GPUs too').check();
+const records = { machinesAsked: 3, machinesAnswered: 3, machinesTried: 3, machinesRan: 2, owners: 1, says: 'ran on 2 of 3 machines' };
+let answer = records;
+await page.route(/\/v1\/offers\?.*image=/, (route) => route.fulfill({ json: { offers: [], fit: 0, unfit: {}, at: 0, image: answer } }));
+const question = page.waitForRequest(/\/v1\/offers\?.*image=/);
+await page.getByLabel('Image', { exact: true }).fill('registry.example/x');
+await page.getByText('This image ran on 2 of 3 machines, of those that fit.').waitFor();
+assert.match(new URL((await question).url()).searchParams.get('q'), /price<=/);
+answer = { ...records, machinesRan: 0, fails: true, says: 'failed on driver 595.x: 3 of 3' };
+await page.getByLabel('Image', { exact: true }).fill('registry.example/y');
+await page.getByText('This image failed on driver 595.x: 3 of 3, of machines that fit, of 1 owner.').waitFor();
+await look(page, 'deploy with an image that fails');
+await page.getByLabel('Image', { exact: true }).fill('');
+assert.equal(await page.getByText('This image').count(), 0);
+await page.unrouteAll({ behavior: 'wait' });
+
 await open(page, 'Network');
 await page.getByText('This is a network for tests').waitFor();
 await page.getByText('no lease to tell it by').waitFor(); // no number is made up

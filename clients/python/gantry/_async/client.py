@@ -26,10 +26,12 @@ from ..core.api.default import (
     get_why,
     list_leases,
     list_offers,
+    list_volumes,
     scale_cluster,
     stop_lease,
 )
 from ..core.api.default import create_cluster as post_cluster
+from ..core.api.default import delete_volume as erase_volume
 from ..core.models import (
     Audit,
     ClusterMember,
@@ -37,6 +39,7 @@ from ..core.models import (
     Event,
     ExtendInputBody,
     ForwardInputBody,
+    KeptVolume,
     Lease,
     MachineCluster,
     MachineClusterState,
@@ -107,6 +110,14 @@ class AsyncClient:
         """Why an order waits or is over, or how a lease is or has ended: a reason for programs, and in words."""
         return answer(await get_why.asyncio(address, client=self.core))
 
+    async def volumes(self) -> list[KeptVolume]:
+        """The volumes that the customer keeps in the server's bucket, by name."""
+        return answer(await list_volumes.asyncio(client=self.core)).volumes
+
+    async def delete_volume(self, name: str) -> KeptVolume:
+        """Removes a volume with all its snapshots, which cannot be taken back. It is refused while a lease uses the volume."""
+        return answer(await erase_volume.asyncio(name, client=self.core))
+
     async def events(self, after: str | None = None) -> AsyncIterator[Event]:
         """Changes of leases, orders and credits as they come, behind the event with the id `after`. It connects again when
         the connection breaks, and raises Error where events are missing: read the leases then, and begin anew."""
@@ -142,6 +153,8 @@ class AsyncClient:
         command: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         network: str | None = None,
+        volume: str | None = None,
+        keep: bool = False,
         run_to_completion: bool = False,
         allow_simulated: bool = False,
         order: Mapping[str, Any] | None = None,
@@ -153,13 +166,14 @@ class AsyncClient:
 
         It returns when they run. Several machines with an image have a private network, in which they are node-0, node-1 and
         so on: cluster.members. The most that it can cost is max_price (USDC per GPU-hour; the model's reference price by
-        default) × GPUs × hours. `order` has any other field of an order, by its name in the HTTP API, such as {"minTops": "300"};
+        default) × GPUs × hours. `volume` is NAME:SIZE[:PATH], an encrypted file system for the container. With `keep` it outlives its lease in the
+        server's bucket: the next lease with a volume of this name begins with its files, and needs no size. `order` has any other field of an order, by its name in the HTTP API, such as {"minTops": "300"};
         it comes before the arguments. `port` is that of the container which cluster.endpoint() leads to. `key` is the cluster's name: one
         that is used again never buys twice.
         """
         key = key or str(uuid.uuid4())
         request = order_request(
-            gpu_type, gpu_count, image, region, nodes, hours, max_price, command, env, network, run_to_completion, allow_simulated, order
+            gpu_type, gpu_count, image, region, nodes, hours, max_price, command, env, network, volume, keep, run_to_completion, allow_simulated, order
         )
         late = time.monotonic() + timeout
         try:
@@ -299,6 +313,8 @@ async def create_cluster_async(
     command: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     network: str | None = None,
+    volume: str | None = None,
+    keep: bool = False,
     run_to_completion: bool = False,
     allow_simulated: bool = False,
     order: Mapping[str, Any] | None = None,
@@ -319,6 +335,8 @@ async def create_cluster_async(
         command=command,
         env=env,
         network=network,
+        volume=volume,
+        keep=keep,
         run_to_completion=run_to_completion,
         allow_simulated=allow_simulated,
         order=order,

@@ -66,7 +66,7 @@ func TestContextsByCommand(t *testing.T) {
 	for _, s := range shown {
 		from[s.Setting] = s.From
 	}
-	require.Equal(t, map[string]string{"context": file, "rpc-url": "flag", "ws-url": "derived", "keypair": "GANTRY_KEYPAIR", "server": "context dead", "gateway": "default", "commitment": "default", "bucket": "default", "bucket-endpoint": "default", "bucket-price": "default"}, from)
+	require.Equal(t, map[string]string{"context": file, "rpc-url": "flag", "ws-url": "derived", "keypair": "GANTRY_KEYPAIR", "server": "context dead", "gateway": "default", "sponsor": "default", "commitment": "default", "bucket": "default", "bucket-endpoint": "default", "bucket-price": "default"}, from)
 	out, _ = say(t, ExitDone, "context", "delete", "dead")
 	require.Contains(t, out, "context dead is deleted")
 	_, errs = say(t, ExitUsage, "search", "--context", "dead")

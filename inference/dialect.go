@@ -34,7 +34,8 @@ func (d *dialect) lost(to []byte, e *apiError) []byte {
 // event is what matters of an event of a stream.
 type event struct {
 	said  int  // pieces of the answer
-	ended bool // nothing follows
+	ended bool // nothing of the answer follows
+	whole bool // the answer is whole, and its stream ends with [DONE]
 	usage *tokens
 	// report: it is a report of usage, and nothing else.
 	report bool
@@ -57,13 +58,14 @@ func readChat(raw []byte) (out event) {
 	if json.Unmarshal(raw, &chunk) != nil {
 		return out
 	}
-	out.ended = there(chunk.Error) // the server's own error
+	failed := there(chunk.Error) // the server's own error
 	for i := range chunk.Choices {
 		if chunk.Choices[i].says() {
 			out.said++
 		}
-		out.ended = out.ended || chunk.Choices[i].Finish != nil
+		out.whole = out.whole || chunk.Choices[i].Finish != nil && !failed
 	}
+	out.ended = failed || out.whole
 	out.usage, out.report = chunk.Usage, chunk.Usage != nil && len(chunk.Choices) == 0
 	return out
 }

@@ -51,6 +51,7 @@ type stream struct {
 	pieces   uint64
 	started  bool // there was a token, or the end
 	ended    bool // the end was there
+	open     bool // the answer is whole, and [DONE] has not come
 	told     bool // the client was told that there is none
 }
 
@@ -72,7 +73,8 @@ func (s *stream) prime() error {
 	return s.err
 }
 
-// Read implements io.Reader. A stream that breaks ends with an error event, by which clients know that the answer is not whole.
+// Read implements io.Reader. A stream that breaks ends with an error event, by which clients know that the answer is not whole. One that
+// breaks behind the whole answer ends as the replica would have ended it.
 func (s *stream) Read(p []byte) (int, error) {
 	for s.off == len(s.buf) && s.err == nil {
 		s.buf, s.off = s.buf[:0], 0
@@ -82,6 +84,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.told = true
 		e := &apiError{Message: "the replica broke off in the middle of its answer", Type: "server_error", Code: "replica_lost"}
 		s.buf, s.off = s.request.dialect.lost(s.buf[:0], e), 0
+	}
+	if s.off == len(s.buf) && s.open {
+		s.open = false
+		s.buf, s.off = append(s.buf[:0], "data: [DONE]\n\n"...), 0
 	}
 	if s.off == len(s.buf) {
 		return 0, io.EOF
@@ -129,12 +135,13 @@ func (s *stream) next() {
 // data looks at what an event says. drop: the client has not asked for it.
 func (s *stream) data(raw []byte) (drop bool) {
 	if string(raw) == "[DONE]" {
-		s.started, s.ended = true, true
+		s.started, s.ended, s.open = true, true, false
 		return false
 	}
 	e := s.request.dialect.read(raw)
 	s.pieces += uint64(e.said)
 	s.started, s.ended = s.started || e.said > 0 || e.ended, s.ended || e.ended
+	s.open = e.whole || s.open && !e.ended // an error behind it is an end
 	if e.usage != nil {
 		s.reported = e.usage.over(s.reported)
 	}

@@ -67,6 +67,7 @@ func streamOf(t *testing.T, speaks *dialect, from io.Reader, asked bool) (out st
 
 func TestStream(t *testing.T) {
 	usage := `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}` + "\n\n"
+	finished := `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 	long := `data: {"choices":[{"text":"` + strings.Repeat("x", 20_000) + `"}]}` + "\n\n"
 	for what, c := range map[string]struct {
 		text   string
@@ -83,7 +84,7 @@ func TestStream(t *testing.T) {
 		"comments":            {": ping\n\n" + tokenEvent + ": ping\n\ndata: [DONE]\n\n", false, "", tokens{3, 1, true}, true, false},
 		"a long line":         {long + "data: [DONE]\n\n", false, "", tokens{3, 1, true}, true, false},
 		"no empty line":       {tokenEvent + "data: [DONE]", false, "", tokens{3, 1, true}, true, false},
-		"a reason":            {tokenEvent + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n", false, "", tokens{3, 1, true}, true, false},
+		"a reason":            {tokenEvent + finished, false, tokenEvent + finished + "data: [DONE]\n\n", tokens{3, 1, true}, true, false},
 		"a tool":              {`data: {"choices":[{"delta":{"tool_calls":[{"id":"a"}]}}]}` + "\n\ndata: [DONE]\n\n", false, "", tokens{3, 1, true}, true, false},
 		"its own error":       {`data: {"error":{"message":"no"}}` + "\n\n", false, "", tokens{3, 0, true}, true, false},
 		"nothing":             {"", false, "x", tokens{3, 0, true}, false, true},
@@ -107,6 +108,12 @@ func TestStream(t *testing.T) {
 	require.True(t, strings.HasPrefix(out, tokenEvent+`data: {"error":`), out)
 	require.False(t, whole)
 	require.Equal(t, tokens{3, 1, true}, used)
+
+	late := io.MultiReader(strings.NewReader(tokenEvent+finished), iotest.ErrReader(errors.New("reset")))
+	out, _, whole, primed = streamOf(t, &chat, late, false)
+	require.NoError(t, primed)
+	require.Equal(t, tokenEvent+finished+"data: [DONE]\n\n", out, "the replica was lost behind the whole answer")
+	require.True(t, whole)
 
 	endless := io.MultiReader(strings.NewReader(tokenEvent), strings.NewReader(strings.Repeat("x", maxEvent+10)))
 	out, _, whole, primed = streamOf(t, &chat, endless, false)

@@ -154,17 +154,14 @@ func (b *Bucket) has(ctx context.Context, at string) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if gone(err) {
+	if Missing(err) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%w: look into %s: %w", ErrBucket, b.bucket, err)
 }
 
-// Missing reports whether an error says that a snapshot, or a part of it, is not in the bucket.
-func Missing(err error) bool { return gone(err) }
-
-// gone reports whether an error says that an object is not there.
-func gone(err error) bool {
+// Missing reports whether an error says that an object, such as a snapshot or a part of one, is not in the bucket.
+func Missing(err error) bool {
 	var answered minio.ErrorResponse
 	return errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound
 }

@@ -83,7 +83,7 @@ func (b *Bucket) Claims(ctx context.Context) ([]Claim, error) {
 	for _, o := range all {
 		name := path.Join(folderClaims, path.Base(o.Key))
 		sealed, err := b.get(ctx, name, maxClaim)
-		if gone(err) { // it was removed meanwhile: its order came to nothing
+		if Missing(err) { // it was removed meanwhile: its order came to nothing
 			continue
 		}
 		if err != nil {
@@ -106,7 +106,7 @@ func (b *Bucket) Claims(ctx context.Context) ([]Claim, error) {
 // RemoveClaim removes the claim of an order. One that is not there is no error.
 func (b *Bucket) RemoveClaim(ctx context.Context, order string) error {
 	err := b.client.RemoveObject(ctx, b.bucket, path.Join(b.prefix, folderClaims, order), minio.RemoveObjectOptions{})
-	if err != nil && !gone(err) {
+	if err != nil && !Missing(err) {
 		return fmt.Errorf("%w: remove a claim of %s: %w", ErrBucket, b.bucket, err)
 	}
 	return nil
@@ -133,7 +133,7 @@ func (b *Bucket) Marks(ctx context.Context) ([]Mark, error) {
 	var out []Mark
 	for _, o := range all {
 		m, h, err := b.readMark(ctx, o)
-		if gone(err) { // its lease's snapshots count no more
+		if Missing(err) { // its lease's snapshots count no more
 			continue
 		}
 		if err != nil {

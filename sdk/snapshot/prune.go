@@ -176,7 +176,7 @@ func (b *Bucket) each(ctx context.Context, folder string, deep bool, f func(mini
 
 // marks lists the snapshots from which writers go on, and the marks of those that are over, or silent since a time. In a folder that is
 // claimed, what a lease has written last counts also when its writer is over: the next lease begins with it.
-func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (live []Hash, past []minio.ObjectInfo, err error) {
+func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (live []Hash, gone []minio.ObjectInfo, err error) {
 	all, err := b.list(ctx, folderWriters)
 	if err != nil {
 		return nil, nil, err
@@ -184,18 +184,18 @@ func (b *Bucket) marks(ctx context.Context, silent time.Time, claimed bool) (liv
 	for _, o := range all {
 		m, h, err := b.readMark(ctx, o)
 		switch {
-		case gone(err): // somebody has removed it meanwhile
+		case Missing(err): // somebody has removed it meanwhile
 		case err != nil:
 			return nil, nil, err
 		case claimed && m.Lease != "":
 			live = append(live, h)
 		case m.Over, o.LastModified.Before(silent):
-			past = append(past, o)
+			gone = append(gone, o)
 		default:
 			live = append(live, h)
 		}
 	}
-	return live, past, nil
+	return live, gone, nil
 }
 
 func (b *Bucket) readMark(ctx context.Context, o minio.ObjectInfo) (m mark, h Hash, err error) {

@@ -103,14 +103,19 @@ func served(p *purchase.Purchase) bool {
 	return len(p.Group) > 0 && (p.Stage == purchase.Handed || p.Stage == purchase.Over)
 }
 
+// grows says of what is held that another command adds machines.
+func grows(err error) error {
+	if errors.Is(err, purchase.ErrHeld) {
+		return refused("another command adds machines to the cluster right now", "repeat this one when they run")
+	}
+	return err
+}
+
 // forgetUnsent ends the purchase of machines whose order was never sent, so that none of the cluster's budget is kept for it.
 func (b *Buyer) forgetUnsent(ctx context.Context, order solana.PublicKey) (forgotten bool, err error) {
 	held, err := b.folder.Hold(order)
-	if errors.Is(err, purchase.ErrHeld) {
-		return false, refused("another command adds machines to the cluster right now", "repeat this one when they run")
-	}
 	if err != nil {
-		return false, err
+		return false, grows(err)
 	}
 	defer func() { err = errors.Join(err, held.Release()) }()
 	p, err := held.Read()
@@ -142,11 +147,8 @@ func (b *Buyer) forgetUnsent(ctx context.Context, order solana.PublicKey) (forgo
 // the budget.
 func (b *Buyer) add(ctx context.Context, v *view.View, first solana.PublicKey, nodes int, start uint32, agree func(Addition) error) (p *purchase.Purchase, held *purchase.Held, err error) {
 	growth, err := b.folder.HoldGrowth(first)
-	if errors.Is(err, purchase.ErrHeld) {
-		return nil, nil, refused("another command adds machines to the cluster right now", "repeat this one when they run")
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, grows(err)
 	}
 	defer func() { err = errors.Join(err, growth.Close()) }()
 	own, err := b.hold(ctx, first)

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/sdk/sponsor"
 )
 
@@ -52,7 +54,7 @@ func result(v any) (json.RawMessage, *sponsor.Error) {
 
 // config is what is signed, as Kora says it.
 func (d *Desk) config() sponsor.Config {
-	names := []string{"11111111111111111111111111111111"}
+	names := []string{solana.SystemProgramID.String()}
 	for _, p := range programs {
 		names = append(names, p.String())
 	}

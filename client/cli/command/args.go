@@ -6,10 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // Args returns exactly the arguments that a command needs; names are for the message.
@@ -35,31 +32,6 @@ func Addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {
 		out[i] = of(a)
 	}
 	return out
-}
-
-// Lease finds a lease by the name of its purchase, by address or beginning; the wallet's own leases come first when the beginning fits several.
-func (s *Session) Lease(v *view.View, text string) (market.Lease, error) {
-	all := v.Leases()
-	var own []market.Lease
-	if customer, err := s.Customer(); err == nil {
-		own = v.LeasesOfCustomer(customer)
-	}
-	at := func(l market.Lease) solana.PublicKey { return l.Address }
-	var key solana.PublicKey
-	var err error
-	if orders := buy.Named(s.Purchases(), text); len(orders) > 0 {
-		key, err = buy.LeaseNamed(text, orders, own)
-	} else if key, err = service.PickAddress(text, "lease", Addresses(own, at)); err != nil {
-		key, err = service.PickAddress(text, "lease", Addresses(all, at))
-	}
-	if err != nil {
-		return market.Lease{}, err
-	}
-	l, ok := v.Lease(key)
-	if !ok {
-		return l, service.Refused(fmt.Sprintf("lease %s does not exist (any more)", key), "its history is in: gantry audit "+key.String())
-	}
-	return l, nil
 }
 
 // TokenBalance is what a token account holds; 0 when it does not exist.

@@ -56,7 +56,8 @@ func (s *Session) LeaseNamed(text string) (solana.PublicKey, error) {
 	if customer, err := s.Customer(); err == nil {
 		among = []chain.Filter{query.LeasesOf(customer), among[0]}
 	}
-	if orders := buy.Named(s.Purchases(), text); len(orders) > 0 {
+	all, _ := s.Purchases() // a reader without a wallet has none
+	if orders := buy.Named(all, text); len(orders) > 0 {
 		own, err := query.Select[market.Lease](s.Context, s.Client, among[0], s.Client.Commitment())
 		if err != nil {
 			return solana.PublicKey{}, err
@@ -66,27 +67,37 @@ func (s *Session) LeaseNamed(text string) (solana.PublicKey, error) {
 	return s.Named(text, "lease", among...)
 }
 
-// AboutLease is the scope of the lease that a command names, with what belongs to it.
-func (s *Session) AboutLease(text string, also ...chain.Filter) (watch.Scope, error) {
-	key, err := s.LeaseNamed(text)
-	return view.With(also, key), err
-}
-
 // Reads shows the accounts of a scope: as they are (Snapshot) or as they change (Live).
 type Reads func(watch.Scope) (*view.View, error)
 
-// OwnLease is the customer's lease that a command names, in a view of it and of what belongs to it.
-func (s *Session) OwnLease(read Reads, text string, also ...chain.Filter) (*view.View, market.Lease, error) {
-	scope, err := s.AboutLease(text, also...)
+// Lease is the lease that a command names, in a view of it and of what belongs to it.
+func (s *Session) Lease(read Reads, text string, also ...chain.Filter) (v *view.View, l market.Lease, err error) {
+	key, err := s.LeaseNamed(text)
 	if err != nil {
-		return nil, market.Lease{}, err
+		return nil, l, err
 	}
-	v, err := read(scope)
-	if err != nil {
-		return nil, market.Lease{}, err
+	if v, err = read(view.With(also, key)); err != nil {
+		return nil, l, err
 	}
-	l, err := s.Owned(v, text)
+	l, err = leaseAt(v, key)
 	return v, l, err
+}
+
+// OwnLease is the customer's lease that a command names, as Lease has it.
+func (s *Session) OwnLease(read Reads, text string, also ...chain.Filter) (*view.View, market.Lease, error) {
+	v, l, err := s.Lease(read, text, also...)
+	if err == nil {
+		err = s.owns(&l)
+	}
+	return v, l, err
+}
+
+func leaseAt(v *view.View, key solana.PublicKey) (market.Lease, error) {
+	l, ok := v.Lease(key)
+	if !ok {
+		return l, service.Refused(fmt.Sprintf("lease %s does not exist (any more)", key), "its history is in: gantry audit "+key.String())
+	}
+	return l, nil
 }
 
 // Listed is the scope of a list: of all accounts of these kinds with --all, else what is the customer's, who is zero with
@@ -104,18 +115,26 @@ func (s *Session) Listed(all ...market.Kind) (scope watch.Scope, customer solana
 	return s.Mine([]solana.PublicKey{customer}), customer, nil
 }
 
-// Owned finds a lease that must be the wallet's.
+// Owned finds a lease of a view by its address, or the beginning of that, which must be the wallet's.
 func (s *Session) Owned(v *view.View, text string) (market.Lease, error) {
-	customer, err := s.Customer()
+	key, err := service.PickAddress(text, "lease", Addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address }))
 	if err != nil {
 		return market.Lease{}, err
 	}
-	l, err := s.Lease(v, text)
+	l, err := leaseAt(v, key)
+	if err == nil {
+		err = s.owns(&l)
+	}
+	return l, err
+}
+
+func (s *Session) owns(l *market.Lease) error {
+	customer, err := s.Customer()
 	if err != nil {
-		return l, err
+		return err
 	}
 	if l.Customer != customer {
-		return l, service.Refused(fmt.Sprintf("lease %s belongs to %s, not to your wallet %s", l.Address, l.Customer, customer), "pass the customer's keypair with --keypair, or a session key of it with --session")
+		return service.Refused(fmt.Sprintf("lease %s belongs to %s, not to your wallet %s", l.Address, l.Customer, customer), "pass the customer's keypair with --keypair, or a session key of it with --session")
 	}
-	return l, nil
+	return nil
 }

@@ -29,14 +29,17 @@ func (s *Session) Folder() (*purchase.Folder, error) {
 	return s.state, err
 }
 
-// Purchases are those of the wallet that this machine has; none for a reader without a wallet. What cannot be read is said once, by resume.
-func (s *Session) Purchases() []purchase.Purchase {
+// Purchases reads all records of the wallet; those that cannot be read are said and left out. Errors: those of Folder.
+func (s *Session) Purchases() ([]purchase.Purchase, error) {
 	f, err := s.Folder()
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	all, _ := f.All()
-	return all
+	all, err := f.All()
+	if err != nil {
+		s.Say(" · %v", err)
+	}
+	return all, nil
 }
 
 // StateRoot is the folder of what this client keeps, of all wallets and clusters.

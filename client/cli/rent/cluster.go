@@ -100,7 +100,7 @@ func (s *session) cluster(text string) (buy.Cluster, *view.View, error) {
 	if err != nil {
 		return buy.Cluster{}, nil, err
 	}
-	all, err := s.purchases()
+	all, err := s.Purchases()
 	if err != nil {
 		return buy.Cluster{}, nil, err
 	}

@@ -162,14 +162,7 @@ func (s *session) closeLease() error {
 	var v *view.View
 	var l market.Lease
 	a, tx, err := s.Act(func(d *operate.Desk) (a operate.Action, err error) {
-		scope, err := s.AboutLease(args[0])
-		if err != nil {
-			return a, err
-		}
-		if v, err = s.Snapshot(scope); err != nil {
-			return a, err
-		}
-		if l, err = s.Lease(v, args[0]); err != nil {
+		if v, l, err = s.Lease(s.Snapshot, args[0]); err != nil {
 			return a, err
 		}
 		n, ok := v.Node(l.Node)

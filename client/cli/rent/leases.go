@@ -64,7 +64,8 @@ func (s *session) leases() error {
 		s.remind(v, customer)
 	}
 	out := service.DescribeLeases(v, all, now)
-	buy.WithNames(out, s.Purchases())
+	known, _ := s.Purchases() // a reader without a wallet has none
+	buy.WithNames(out, known)
 	if len(out) == 0 {
 		return s.Done(out, func(w *terminal.Page) {
 			fmt.Fprintln(w, "no leases; closed ones can be looked at with: gantry audit LEASE")

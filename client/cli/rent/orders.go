@@ -58,7 +58,7 @@ func (s *session) orders() error {
 		out[i] = describeOrder(v, &all[i])
 	}
 	if !customer.IsZero() {
-		known, err := s.purchases()
+		known, err := s.Purchases()
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
-	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -37,22 +36,17 @@ func (s *session) resume() error {
 	if err != nil {
 		return err
 	}
-	order, err := s.pickPurchase(b.Folder(), args[0])
+	all, err := s.Purchases()
+	if err != nil {
+		return err
+	}
+	order, err := buy.PickPurchase(all, args[0])
 	if err != nil {
 		return err
 	}
 	out, err := b.Resume(s.Context, order)
 	s.EndSteps(err)
 	return s.bought(out, err)
-}
-
-// pickPurchase finds a purchase by its name, its order's address, or the beginning of that.
-func (s *session) pickPurchase(f *purchase.Folder, text string) (solana.PublicKey, error) {
-	all, err := f.All()
-	if err != nil {
-		s.Say(" · %v", err)
-	}
-	return buy.PickPurchase(all, text)
 }
 
 // resumable lists what can be continued.
@@ -71,9 +65,9 @@ func (s *session) resumable() error {
 	if err != nil {
 		return err
 	}
-	all, err := f.All()
+	all, err := s.Purchases()
 	if err != nil {
-		s.Say(" · %v", err)
+		return err
 	}
 	out, err := buy.Resumables(f, all, v)
 	if err != nil {
@@ -102,24 +96,11 @@ func (s *session) remind(v *view.View, customer solana.PublicKey) {
 		s.Say(" · %v", err)
 		return
 	}
-	all, err := s.purchases()
+	all, err := s.Purchases()
 	if err != nil {
 		s.Say(" · %v", err)
 	}
 	for _, u := range buy.UnattendedIn(f, all, v, customer) {
 		s.event(u)
 	}
-}
-
-// purchases reads all records of the wallet; those that cannot be read are said and left out.
-func (s *session) purchases() ([]purchase.Purchase, error) {
-	f, err := s.Folder()
-	if err != nil {
-		return nil, err
-	}
-	all, err := f.All()
-	if err != nil {
-		s.Say(" · %v", err)
-	}
-	return all, nil
 }

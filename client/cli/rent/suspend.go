@@ -30,7 +30,7 @@ func (s *session) suspend() error {
 	if err != nil {
 		return err
 	}
-	all, _ := s.purchases() // without its purchase the command is not whole
+	all, _ := s.Purchases() // without its purchase the command is not whole
 	return s.stopped(stopped, func(w *terminal.Page) {
 		fmt.Fprintf(w, "suspended; continue with: %s\n", buy.GoOnWith(all, &stopped.Lease, hash))
 	})

@@ -42,15 +42,7 @@ func (s *session) top() error {
 	if every < time.Second {
 		return service.Usage(fmt.Sprintf("--every %s is too often", every), "machines measure once a second at most")
 	}
-	scope, err := s.AboutLease(args[0], query.Kind(market.KindKeeper))
-	if err != nil {
-		return err
-	}
-	v, err := s.Live(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.Owned(v, args[0])
+	v, l, err := s.OwnLease(s.Live, args[0], query.Kind(market.KindKeeper))
 	if err != nil {
 		return err
 	}

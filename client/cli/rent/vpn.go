@@ -123,7 +123,7 @@ func (s *session) privateNetwork(text string) (*vpn.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.purchases()
+	all, err := s.Purchases()
 	if err != nil {
 		return nil, err
 	}

@@ -121,15 +121,7 @@ func (s *session) faultCompensate() error {
 		return s.faultOf(args[0])
 	}
 	return s.faultAct(find, func(d *operate.Desk, f *market.Fault) (operate.Action, error) {
-		scope, err := s.AboutLease(args[1])
-		if err != nil {
-			return operate.Action{}, err
-		}
-		v, err := s.Snapshot(scope)
-		if err != nil {
-			return operate.Action{}, err
-		}
-		l, err := s.Lease(v, args[1])
+		_, l, err := s.Lease(s.Snapshot, args[1])
 		if err != nil {
 			return operate.Action{}, err
 		}

@@ -3,8 +3,8 @@
 # system, compares its checksum with SHA256SUMS of the same place, and installs nothing unless they agree.
 #
 # usage: install.sh [--from URL|FOLDER] [--prefix FOLDER] [--key KEY|FILE]
-#   --from    where the files of one release are; or GANTRY_DOWNLOAD. Nothing was released yet, so there is no default.
-#   --prefix  what to install into: FOLDER/bin and FOLDER/share (default: ~/.local)
+#   --from    URL or folder with the files of one release; or GANTRY_DOWNLOAD. It has no default until the first release.
+#   --prefix  folder to install into: FOLDER/bin and FOLDER/share (default: ~/.local)
 #   --key     the public key of the release, or a file with it; or GANTRY_PUBLIC_KEY. Then the signature of SHA256SUMS is verified, too,
 #             with minisign.
 #

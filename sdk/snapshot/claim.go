@@ -83,7 +83,7 @@ func (b *Bucket) Claims(ctx context.Context) ([]Claim, error) {
 	for _, o := range all {
 		name := path.Join(folderClaims, path.Base(o.Key))
 		sealed, err := b.get(ctx, name, maxClaim)
-		if Missing(err) { // it was removed meanwhile: its order came to nothing
+		if Missing(err) { // the claim was removed in the meantime: its order has failed
 			continue
 		}
 		if err != nil {
@@ -133,7 +133,7 @@ func (b *Bucket) Marks(ctx context.Context) ([]Mark, error) {
 	var out []Mark
 	for _, o := range all {
 		m, h, err := b.readMark(ctx, o)
-		if Missing(err) { // its lease's snapshots count no more
+		if Missing(err) { // the mark was removed in the meantime: snapshots of its lease do not count any more
 			continue
 		}
 		if err != nil {

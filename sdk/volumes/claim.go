@@ -19,9 +19,9 @@ type Found struct {
 
 	// From is the snapshot with which the order begins; zero for an empty volume.
 	From snapshot.Hash
-	// New: the bucket has no such volume yet.
+	// New reports that the bucket does not hold the volume yet.
 	New bool
-	// Lost is a lease that has not made its last snapshot: From is what it had made before. Empty for none.
+	// Lost is a lease whose last snapshot is missing: From is the snapshot before it. Empty for none.
 	Lost string
 }
 

@@ -17,8 +17,8 @@ const (
 	RuleForm     = "form"     // a transaction in the legacy form or version 0, without lookup tables
 	RulePayer    = "payer"    // the sponsor's key pays, and somebody else signs
 	RulePrograms = "programs" // the market's program, tokens, and what goes with them
-	RuleKey      = "key"      // the sponsor's key stands nowhere but as the payer, and in front of one transfer
-	RuleTransfer = "transfer" // one transfer of SOL at most: from the sponsor to a wallet that signs, beside an instruction of the market
+	RuleKey      = "key"      // the sponsor's key pays the fee and sends one transfer; no other instruction names it
+	RuleTransfer = "transfer" // at most one transfer of SOL, from the sponsor to a wallet that signs, and only with an instruction of the market
 	RuleFee      = "fee"      // the fee is bounded
 	RuleRuns     = "runs"     // the transaction takes effect in a simulation
 	RuleCost     = "cost"     // the simulation takes no more from the sponsor than fee and transfer

@@ -24,6 +24,8 @@ type Simulation struct {
 	TPM string
 	// ReplayedQuote shows the TPM's first quote again and again.
 	ReplayedQuote bool
+	// Relayed: the node has no direct connection with any machine, as behind a router that gives each destination another port.
+	Relayed bool
 	// KernelLog is read for faults of simulated GPUs.
 	KernelLog string
 }

@@ -131,7 +131,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Node:     shared(node.Spec, a.machine.Inventory),
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
+		Idle:  a.unmeasured, Measured: a.isMeasured, Meeting: a.meeting, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/group"
+	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
@@ -34,7 +35,12 @@ func (n groupNet) Hello(ctx context.Context, node solana.PublicKey, req messages
 }
 
 // Direct implements [group.Net].
-func (n groupNet) Direct(node solana.PublicKey) netip.AddrPort { return n.a.p2p.Direct(node) }
+func (n groupNet) Direct(node solana.PublicKey) netip.AddrPort {
+	if n.a.simulation().Relayed {
+		return netip.AddrPort{}
+	}
+	return n.a.p2p.Direct(node)
+}
 
 // serveGroups connects leases to the private networks of their orders.
 func (a *Agent) serveGroups(ctx context.Context, g *errgroup.Group) {
@@ -53,6 +59,9 @@ func (a *Agent) newGroups(open func(leaseID string) (int, error)) *group.Manager
 		Port: &a.port, Net: groupNet{a}, Members: a.leases.Members, Open: open, Visits: a.leases.Visits, Log: a.log.With().Str("part", "group").Logger(),
 	})
 }
+
+// meeting is how far those are that start together with a lease. Leases are there before their groups.
+func (a *Agent) meeting(of solana.PublicKey) lease.Meeting { return a.groups.Meeting(of) }
 
 // registerGroups answers the machines of other members, and customers that enter the network of their leases.
 func (a *Agent) registerGroups(h *handlers, g *guests) {

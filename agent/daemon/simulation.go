@@ -36,7 +36,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 	s := a.cfg.Simulation
 	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", s.SlowFactor).
 		Str("silence_file", s.SilenceFile).Str("lost_gpu_file", s.LostFile).Str("used_gpu_file", s.UsedFile).Str("kernel_log", s.KernelLog).
-		Str("tpm", s.TPM).Bool("replayed_quote", s.ReplayedQuote).Bool("wrong_work", s.WrongWork).Bool("unopened", s.Unopened).Dur("clock_ahead", s.ClockAhead).Msg("SIMULATION: this node is not what it seems")
+		Str("tpm", s.TPM).Bool("replayed_quote", s.ReplayedQuote).Bool("wrong_work", s.WrongWork).Bool("unopened", s.Unopened).Bool("relayed", s.Relayed).Dur("clock_ahead", s.ClockAhead).Msg("SIMULATION: this node is not what it seems")
 	return nil
 }
 

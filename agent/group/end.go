@@ -194,6 +194,9 @@ func (e *end) hello(from solana.PublicKey, req messages.GroupHelloRequest) (mess
 	if req.From == e.lease || !e.has(member) {
 		return messages.GroupHelloAnswer{Version: messages.Version, Refused: "the lease is not a member of this group, or not on this machine"}, nil
 	}
+	if req.Key == [mesh.KeyLen]byte{} { // its lease has not started
+		return messages.GroupHelloAnswer{Version: messages.Version, Ready: true}, nil
+	}
 	if e.begins(member) {
 		// The other side knows this key only once it has the answer, and a handshake before that is lost.
 		e.wake(member)

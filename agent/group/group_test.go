@@ -53,7 +53,7 @@ func (w *world) machine(t testing.TB) *machine {
 		t.Skip("SKIPPED: network namespaces need root")
 	}
 	m := &machine{w: w, key: newKey(t)}
-	m.member.Lease = newKey(t)
+	m.member = lease.Member{Lease: newKey(t), Stage: lease.Runs}
 	sleep := exec.Command("sleep", "600")
 	sleep.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	require.NoError(t, sleep.Start())

@@ -33,7 +33,7 @@ type Net interface {
 type Options struct {
 	Port *mesh.Port
 	Net  Net
-	// Members are the leases that run here and have a network.
+	// Members are the leases here that have a network, or will have one when they start.
 	Members func() ([]lease.Member, error)
 	// Open opens a lease's interface, whose descriptor the manager closes.
 	Open func(leaseID string) (int, error)
@@ -48,12 +48,13 @@ type Manager struct {
 
 	mu    sync.Mutex
 	ends  map[solana.PublicKey]*end
+	meets map[solana.PublicKey]*meeting
 	nodes atomic.Pointer[map[solana.PublicKey]bool] // the other members' machines
 }
 
 // New makes a manager. Run starts it.
 func New(o Options) *Manager {
-	return &Manager{o: o, ends: map[solana.PublicKey]*end{}}
+	return &Manager{o: o, ends: map[solana.PublicKey]*end{}, meets: map[solana.PublicKey]*meeting{}}
 }
 
 // Run connects leases until ctx ends. The containers keep their interfaces.
@@ -77,37 +78,52 @@ func (m *Manager) Run(ctx context.Context) error {
 func (m *Manager) follow(ctx context.Context, members []lease.Member, ends *sync.WaitGroup) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	live, nodes := map[solana.PublicKey]bool{}, map[solana.PublicKey]bool{}
+	live, nodes := map[solana.PublicKey]lease.Stage{}, map[solana.PublicKey]bool{}
 	for _, l := range members {
-		live[l.Lease] = true
+		live[l.Lease] = l.Stage
 		for _, other := range l.Group.Members {
 			nodes[other.Node] = true
 		}
-		if e, ok := m.ends[l.Lease]; ok && !e.failed() {
-			e.set(l.Group)
-			continue
-		} else if ok {
-			m.o.Log.Warn().Stringer("lease", l.Lease).Msg("the interface of the lease's private network failed; it is opened again")
-			e.stop()
-			delete(m.ends, l.Lease)
+		if l.Stage == lease.Runs {
+			m.connect(ctx, l, ends)
+		} else {
+			m.meet(ctx, l, ends)
 		}
-		e, err := m.open(l)
-		if err != nil {
-			m.o.Log.Debug().Err(err).Stringer("lease", l.Lease).Msg("the lease's private network cannot be opened yet")
-			continue
-		}
-		m.ends[l.Lease] = e
-		ectx, cancel := context.WithCancel(ctx)
-		e.stop = cancel
-		ends.Go(func() { e.run(ectx) })
 	}
 	m.nodes.Store(&nodes)
 	for address, e := range m.ends {
-		if !live[address] {
+		if stage, ok := live[address]; !ok || stage != lease.Runs {
 			e.stop()
 			delete(m.ends, address)
 		}
 	}
+	for address, w := range m.meets {
+		if stage, ok := live[address]; !ok || stage == lease.Runs {
+			w.stop()
+			delete(m.meets, address)
+		}
+	}
+}
+
+// connect opens the network of a lease that runs, or tells it how its group is now.
+func (m *Manager) connect(ctx context.Context, l lease.Member, ends *sync.WaitGroup) {
+	if e, ok := m.ends[l.Lease]; ok && !e.failed() {
+		e.set(l.Group)
+		return
+	} else if ok {
+		m.o.Log.Warn().Stringer("lease", l.Lease).Msg("the interface of the lease's private network failed; it is opened again")
+		e.stop()
+		delete(m.ends, l.Lease)
+	}
+	e, err := m.open(l)
+	if err != nil {
+		m.o.Log.Debug().Err(err).Stringer("lease", l.Lease).Msg("the lease's private network cannot be opened yet")
+		return
+	}
+	m.ends[l.Lease] = e
+	ectx, cancel := context.WithCancel(ctx)
+	e.stop = cancel
+	ends.Go(func() { e.run(ectx) })
 }
 
 // open makes the machine's end of a lease's network.
@@ -142,10 +158,11 @@ func (m *Manager) Knows(node solana.PublicKey) bool {
 // Hello answers another member's machine.
 func (m *Manager) Hello(from solana.PublicKey, req messages.GroupHelloRequest) (messages.GroupHelloAnswer, error) {
 	m.mu.Lock()
-	e, ok := m.ends[req.To]
+	e, runs := m.ends[req.To]
+	w, meets := m.meets[req.To]
 	m.mu.Unlock()
-	if !ok {
-		return messages.GroupHelloAnswer{Version: messages.Version, Refused: messages.NetworkStarts}, nil
+	if runs {
+		return e.hello(from, req)
 	}
-	return e.hello(from, req)
+	return messages.GroupHelloAnswer{Version: messages.Version, Refused: messages.NetworkStarts, Ready: meets && w.ready.Load()}, nil
 }

@@ -59,6 +59,8 @@ type Facts struct {
 	Keyless bool
 	// Ask is the node's own price now.
 	Ask market.PricePerHour
+	// Meeting is how far those are that start together with the lease.
+	Meeting Meeting
 	// Measured: the customer measures the lease's GPUs. Neither lease nor job starts meanwhile.
 	Measured bool
 	// Snapshot is the hash of the last snapshot of the job's volume; zero for none.
@@ -214,15 +216,18 @@ func decideAwarded(f Facts) Decision {
 	if f.Now.After(deadline) {
 		return Decision{Action: Wait, Late: true, Why: "start deadline missed; the customer gets everything back"}
 	}
+	if f.Entry.Refused != "" {
+		return Decision{Action: SubmitDecline, Decline: market.DeclineReason(f.Entry.Decline), Why: f.Entry.Refused}
+	}
 	half := f.Order.AwardedAt.Add(f.Order.StartDeadline / 2)
 	if f.Entry.State == store.Starting {
 		if f.Measured && f.Now.Before(half) {
 			return Decision{Action: Wait, Until: half, Why: "the customer measures the GPUs"}
 		}
+		if d, done := decideMeeting(f, half); done {
+			return d
+		}
 		return Decision{Action: SubmitStart}
-	}
-	if f.Entry.Refused != "" {
-		return Decision{Action: SubmitDecline, Decline: market.DeclineReason(f.Entry.Decline), Why: f.Entry.Refused}
 	}
 	if repriced(f) {
 		return Decision{Action: SubmitDecline, Decline: market.DeclinedPrice, Why: "the price fell below the ask of this machine"}

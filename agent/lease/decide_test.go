@@ -48,6 +48,20 @@ func TestAwardedLeasesAreStarted(t *testing.T) {
 		"it is measured for too long": {func(f *Facts) {
 			f.Entry.State, f.Measured, f.Now = store.Starting, true, awarded.Add(10*time.Second)
 		}, SubmitStart},
+		"the others cannot start yet": {func(f *Facts) { f.Entry.State, f.Meeting.Waits = store.Starting, "node-1" }, Wait},
+		"it waits for them for half of the deadline": {func(f *Facts) {
+			f.Entry.State, f.Meeting.Waits, f.Now = store.Starting, "node-1", awarded.Add(10*time.Second)
+		}, SubmitStart},
+		"it waits for them no longer than was ordered": {func(f *Facts) {
+			f.Entry.State, f.Meeting.Waits, f.Order.Duration, f.Now = store.Starting, "node-1", 3*time.Second, awarded.Add(3*time.Second)
+		}, SubmitStart},
+		"it has not been apart for long": {func(f *Facts) {
+			f.Entry.State, f.Meeting = store.Starting, Meeting{Waits: "node-1", Apart: 4 * time.Second}
+		}, Wait},
+		"it is apart from them": {func(f *Facts) {
+			f.Entry.State, f.Meeting = store.Starting, Meeting{Waits: "node-1", Apart: 5 * time.Second}
+		}, SubmitDecline},
+		"it has said that it declines":    {func(f *Facts) { f.Entry.State, f.Entry.Refused = store.Starting, "apart" }, SubmitDecline},
 		"the order misses nodes":          {func(f *Facts) { f.Order.Complete, f.Entry.Job = false, &store.Job{} }, Wait},
 		"the deadline is missed":          {func(f *Facts) { f.Now = awarded.Add(21 * time.Second) }, Wait},
 		"the deadline, although starting": {func(f *Facts) { f.Entry.State, f.Now = store.Starting, awarded.Add(21*time.Second) }, Wait},

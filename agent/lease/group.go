@@ -3,17 +3,33 @@ package lease
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
-// Member is a lease that runs here and is a member of a group.
+// Stage is how far a member of a group is.
+type Stage int
+
+// The stages.
+const (
+	// Prepares: what the job needs is being fetched.
+	Prepares Stage = iota
+	// Starts: the lease could start, and waits for those that start together with it.
+	Starts
+	// Runs: the container runs.
+	Runs
+)
+
+// Member is a lease on this machine that is a member of a group.
 type Member struct {
 	Lease solana.PublicKey
 	Group messages.Group
+	Stage Stage
 }
 
 // groupOf is the group that comes with a job. A job without an image has none. Error: *RefusedError.
@@ -43,19 +59,56 @@ func (m *Manager) setGroup(r store.Lease, g *messages.Group) error {
 	return err
 }
 
-// Members are the leases whose containers run and have a private network.
+// stages are those of leases by what is stored of them.
+var stages = map[store.State]Stage{store.Awarded: Prepares, store.Starting: Starts, store.Running: Runs}
+
+// Members are the leases that have a private network, or will have one when they start.
 func (m *Manager) Members() ([]Member, error) {
-	running, err := m.o.Store.Leases(store.Running)
+	leases, err := m.o.Store.Leases(store.Awarded, store.Starting, store.Running)
 	if err != nil {
 		return nil, err
 	}
 	var out []Member
-	for _, l := range running {
-		if l.Group != nil {
-			out = append(out, Member{Lease: solana.PublicKey(l.Address), Group: *l.Group})
+	for _, l := range leases {
+		if l.Group != nil && l.Refused == "" {
+			out = append(out, Member{Lease: solana.PublicKey(l.Address), Group: *l.Group, Stage: stages[l.State]})
 		}
 	}
 	return out, nil
+}
+
+// Meeting is what a machine knows, before a lease starts, of those that start together with it.
+type Meeting struct {
+	// Waits is whom it waits for, for people; empty where all could start and have a direct connection with this machine.
+	Waits string
+	// Apart is for how long so many of them have answered without a direct connection that this machine leaves; zero for not.
+	// Why says so for people.
+	Apart time.Duration
+	Why   string
+}
+
+// decideMeeting has a lease wait for those that start together with it: at most half of the start deadline, and no longer than
+// was ordered. A machine without a direct connection to most of them leaves: the private network would not reach it. done is false where
+// the lease may start.
+func decideMeeting(f Facts, half time.Time) (d Decision, done bool) {
+	until := earlier(half, f.Order.AwardedAt.Add(f.Order.Duration))
+	switch m := f.Meeting; {
+	case m.Apart > 0 && m.Apart >= f.Order.StartDeadline/4:
+		return Decision{Action: SubmitDecline, Decline: market.DeclinedApart, Why: m.Why}, true
+	case m.Waits != "" && f.Now.Before(until):
+		return Decision{Action: Wait, Until: earlier(until, f.Now.Add(meetEvery)), Why: m.Waits}, true
+	}
+	return Decision{}, false
+}
+
+// meetEvery is how often a lease looks whether the others are there.
+const meetEvery = 250 * time.Millisecond
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Visits refuses everybody but the customer of a lease and its session keys. Error: *RefusedError.

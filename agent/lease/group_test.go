@@ -66,14 +66,13 @@ func TestAMemberOfAGroupIsReplaced(t *testing.T) {
 
 	members, err := m.Members()
 	require.NoError(t, err)
-	require.Empty(t, members, "its container does not run yet")
-	for _, s := range []store.State{store.Starting, store.Running} {
+	require.Equal(t, []Member{{Lease: testLease, Group: *next, Stage: Prepares}}, members)
+	for i, s := range []store.State{store.Starting, store.Running} {
 		_, err = m.o.Store.Advance(r.Address, s, nil)
 		require.NoError(t, err)
+		members, err = m.Members()
+		require.NoError(t, err)
+		require.Equal(t, []Member{{Lease: testLease, Group: *next, Stage: []Stage{Starts, Runs}[i]}}, members)
 	}
-	members, err = m.Members()
-	require.NoError(t, err)
-	require.Len(t, members, 1)
-	require.Equal(t, *next, members[0].Group)
 	require.Equal(t, market.LeaseAwarded, chain.lease.State())
 }

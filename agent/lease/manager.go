@@ -83,6 +83,8 @@ type Options struct {
 	Idle func(ctx context.Context, lease solana.PublicKey) error
 	// Measured says whether a lease's customer measures its GPUs now; Wake is to be called when that ends. May be nil.
 	Measured func(lease solana.PublicKey) bool
+	// Meeting is how far those are that start together with a lease. May be nil.
+	Meeting func(lease solana.PublicKey) Meeting
 	// Started keeps how the image of a lease has started. May be nil.
 	Started func(lease solana.PublicKey, image string, outcome records.StartOutcome) error
 	// Keep is how long the output of a closed lease stays readable; default one minute.

@@ -166,6 +166,9 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		return Decision{}, f, err
 	}
 	f.Job, f.Snapshot = phase(job), w.snapshotOf(job)
+	if g := f.Entry.Group; w.m.o.Meeting != nil && f.Entry.State == store.Starting && g != nil && len(g.Others()) > 0 {
+		f.Meeting = w.m.o.Meeting(w.address)
+	}
 	f.Measured = w.m.o.Measured != nil && w.m.o.Measured(w.address)
 	f.Keyless = f.Entry.Job != nil && f.Entry.Job.Volume != nil && job.Phase != runtime.Preparing && !w.m.hasVolumeKey(w.address)
 	if f.Exists && (account.State() == market.LeaseAwarded || wantsOutput(account)) {

@@ -80,7 +80,19 @@ func (d *deal) group(lease solana.PublicKey) *messages.Group {
 	if i < 0 {
 		return nil
 	}
-	return &messages.Group{Index: uint8(i), Members: members}
+	return &messages.Group{Index: uint8(i), Members: members, Together: together(members, d.v.LeasesOfOrder(d.order))}
+}
+
+// together has the bits of the places whose leases have not started yet: they start together. A lease that continues a failed one,
+// and one whose others run, starts alone.
+func together(members []messages.GroupMember, leases []market.Lease) (places uint64) {
+	for _, l := range leases {
+		i := slices.IndexFunc(members, func(m messages.GroupMember) bool { return m.Lease == l.Address })
+		if i >= 0 && l.State() == market.LeaseAwarded && l.Continues == 0 {
+			places |= 1 << i
+		}
+	}
+	return places
 }
 
 // cluster are the purchases whose machines share a private network with those of this one. Other processes write the others.

@@ -75,6 +75,7 @@ const (
 	DeclinedImage DeclineReason = 2
 	DeclinedLate  DeclineReason = 3
 	DeclinedPrice DeclineReason = 4
+	DeclinedApart DeclineReason = 5
 )
 
 // ReportStatus says whether a report is final.
@@ -126,7 +127,7 @@ var (
 	endReasonNames    = [...]string{0: "not ended", "by customer", "by provider", "funds used up", "node failed", "job done"}
 	declineNames      = [...]string{
 		1: "the job cannot run there", "the image did not arrive in time", "the job came later than the ordered time would have taken",
-		"the price fell below the machine's ask",
+		"the price fell below the machine's ask", "it has no direct connection with the other machines of the order",
 	}
 	reportStatusNames = [...]string{1: "open", "final"}
 	sourceNames       = [...]string{1: "receipt", "report"}

@@ -6,6 +6,9 @@ type Group struct {
 	// Index is the lease's place in Members. It decides the lease's address (mesh.Address) and stays when the lease moves.
 	Index   uint8         `cbor:"1,keyasint" json:"index"`
 	Members []GroupMember `cbor:"2,keyasint" json:"members" max:"64"`
+	// Together has a bit for each place whose lease starts together with this one: bit i is place i. They wait for each other,
+	// and see whether they have a direct connection. Zero: the lease starts alone.
+	Together uint64 `cbor:"3,keyasint,omitempty" json:"together,omitempty"`
 }
 
 // GroupMember is a lease and the key of its machine.
@@ -29,12 +32,23 @@ func (g Group) Valid(lease [32]byte) bool {
 	return len(g.Members) <= MaxGroup && int(g.Index) < len(g.Members) && g.Members[g.Index].Lease == lease
 }
 
+// Others are the places of the other leases that start together with this one.
+func (g Group) Others() []int {
+	var out []int
+	for i := range g.Members {
+		if i != int(g.Index) && g.Together>>i&1 == 1 && g.Together>>g.Index&1 == 1 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 // GroupHelloRequest tells the machine of another member how the sender's lease is reached in their private network.
 type GroupHelloRequest struct {
 	Version uint8    `cbor:"1,keyasint"`
 	From    [32]byte `cbor:"2,keyasint"` // the sender's lease
 	To      [32]byte `cbor:"3,keyasint"` // the receiver's lease
-	// Key is the WireGuard key of the sender's lease.
+	// Key is the WireGuard key of the sender's lease. It is zero before that lease starts: the sender asks how far the receiver is.
 	Key [32]byte `cbor:"4,keyasint"`
 	// Port is the UDP port of the sender, at the address from which its connection comes. A connection over QUIC shows the
 	// port that routers in between have made of it, which counts then.
@@ -47,6 +61,8 @@ type GroupHelloAnswer struct {
 	Key     [32]byte `cbor:"2,keyasint"`
 	Port    uint16   `cbor:"3,keyasint"`
 	Refused string   `cbor:"4,keyasint,omitempty" max:"1024"`
+	// Ready: the receiver's lease runs, or its image is there and it waits for the others.
+	Ready bool `cbor:"5,keyasint,omitempty"`
 }
 
 // GroupVisitRequest lets a computer of the customer's into the private network of a lease. The connection shows that the

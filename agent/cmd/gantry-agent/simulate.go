@@ -18,6 +18,7 @@ func simulationFlags() []cli.Flag {
 		&cli.StringFlag{Name: "simulate-used-gpu-file", Usage: "LOCAL NETWORKS ONLY: the process whose number is in `FILE` computes on the simulated GPUs"},
 		&cli.StringFlag{Name: "simulate-tpm", Usage: "LOCAL NETWORKS ONLY: the software TPM at the unix socket `FILE` stands for the machine's"},
 		&cli.BoolFlag{Name: "simulate-replayed-quote", Usage: "LOCAL NETWORKS ONLY: show the TPM's first quote again and again"},
+		&cli.BoolFlag{Name: "simulate-relayed", Usage: "LOCAL NETWORKS ONLY: have no direct connection with any machine"},
 		&cli.StringFlag{Name: "simulate-kernel-log", Usage: "LOCAL NETWORKS ONLY: read `FILE`, a named pipe, as the kernel's log for faults of the simulated GPUs"},
 	}
 }
@@ -28,6 +29,6 @@ func simulation(c *cli.Context) config.Simulation {
 		WrongWork: c.Bool("simulate-wrong-work"), Unopened: c.Bool("simulate-unopened"), SlowFactor: c.Int("simulate-slow-factor"),
 		ClockAhead: c.Duration("simulate-clock-ahead"), SilenceFile: c.String("simulate-silence-file"),
 		LostFile: c.String("simulate-lost-gpu-file"), UsedFile: c.String("simulate-used-gpu-file"), KernelLog: c.String("simulate-kernel-log"),
-		TPM: c.String("simulate-tpm"), ReplayedQuote: c.Bool("simulate-replayed-quote"),
+		TPM: c.String("simulate-tpm"), ReplayedQuote: c.Bool("simulate-replayed-quote"), Relayed: c.Bool("simulate-relayed"),
 	}
 }

@@ -24,11 +24,12 @@ pub const ENDED_FAILED: u8 = 4;
 pub const ENDED_JOB_DONE: u8 = 5;
 
 /// Why a node declines a lease before its start: the job cannot run on it, the image did not arrive, the job came later
-/// than what was ordered would have taken, or the price fell.
+/// than what was ordered would have taken, the price fell, or the node has no direct connection with the order's others.
 pub const DECLINED_JOB: u8 = 1;
 pub const DECLINED_IMAGE: u8 = 2;
 pub const DECLINED_LATE: u8 = 3;
 pub const DECLINED_PRICE: u8 = 4;
+pub const DECLINED_APART: u8 = 5;
 
 /// Not a redundant job: nothing is compared.
 pub const OUTPUT_NONE: u8 = 0;

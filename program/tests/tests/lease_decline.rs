@@ -2,7 +2,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseDeclined;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Lease, Node, Order, Provider, Rewards, DECLINED_IMAGE, DECLINED_JOB, DECLINED_LATE,
+    Credits, Lease, Node, Order, Provider, Rewards, DECLINED_APART, DECLINED_IMAGE, DECLINED_JOB, DECLINED_LATE,
     DECLINED_PRICE, ORDER_AWARDED, ORDER_LAPSED,
 };
 use gantry_market_tests::events::assert_emitted;
@@ -126,7 +126,7 @@ fn a_part_of_an_order_waits_for_the_rest() {
     // The other one may still start, or decline as well.
     let mut starts = w.fork();
     starts.ok(ix::lease_start(&starts, &lease, [3; 32]), &[&other.key]);
-    w.ok(ix::lease_decline(&w, &lease, DECLINED_IMAGE), &[&other.key]);
+    w.ok(ix::lease_decline(&w, &lease, DECLINED_APART), &[&other.key]);
     let order: Order = w.read(&deal.order);
     assert_eq!((order.status, order.nodes_awarded, order.live_leases), (ORDER_LAPSED, 0, 0));
 }
@@ -165,7 +165,7 @@ fn no_more_than_it_holds_is_charged_where_a_lease_moved() {
 fn what_it_says_is_known_and_about_this_job() {
     let mut w = Testbed::new();
     let deal = w.awarded();
-    for reason in [0, 5, DECLINED_PRICE] {
+    for reason in [0, 6, DECLINED_PRICE] {
         let unknown = ix::lease_decline(&w, &deal.lease, reason);
         w.refused(unknown, &[&deal.machine.key], MarketError::InvalidDecline);
     }

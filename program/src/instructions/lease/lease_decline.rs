@@ -13,8 +13,8 @@ use crate::instructions::lease::unstarted::{close_if_done, Unstarted};
 use crate::math::pricing::cost;
 use crate::seeds;
 use crate::state::{
-    Credits, Lease, Market, Node, Order, Provider, Rewards, DECLINED_JOB, DECLINED_PRICE, LEASE_AWARDED,
-    ORDER_AWARDED, ORDER_LAPSED,
+    Credits, Lease, Market, Node, Order, Provider, Rewards, DECLINED_APART, DECLINED_JOB, DECLINED_PRICE,
+    LEASE_AWARDED, ORDER_AWARDED, ORDER_LAPSED,
 };
 use crate::token::transfer;
 
@@ -62,7 +62,7 @@ fn validate(accounts: &LeaseDecline, reason: u8, job: &[u8; 32], now: i64) -> Re
     );
     let since = if continues { lease.awarded_at } else { order.awarded_at };
     require!(now <= order.start_by(since)?, MarketError::TooLate);
-    let known = (DECLINED_JOB..=DECLINED_PRICE).contains(&reason);
+    let known = (DECLINED_JOB..=DECLINED_APART).contains(&reason);
     require!(
         known && (reason == DECLINED_PRICE) == (lease.repriced == 1) && *job == order.image_digest,
         MarketError::InvalidDecline

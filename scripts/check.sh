@@ -99,6 +99,9 @@ check_go() {
   if changed_in 'integrations/ray/*' && have ray-python && have gantry-python; then
     "$root/scripts/clients.sh" generate ray
   fi
+  if changed_in 'integrations/skypilot/*' && have skypilot-python && have gantry-python; then
+    "$root/scripts/clients.sh" generate skypilot
+  fi
   step "layers, links and paths on pages"
   go test ./internal/layering ./internal/pages
 }

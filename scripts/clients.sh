@@ -2,6 +2,7 @@
 # Generates the Python and the TypeScript client from the committed OpenAPI document, checks their types and packs them.
 # usage: clients.sh [generate] [check] [pack]          all three without an argument
 #        clients.sh ray                                tests of Ray's node provider, with the generated client
+#        clients.sh skypilot                           tests of SkyPilot's plug-in, with the generated client
 #        clients.sh probe URL TOKEN_FILE               Schemathesis against a running gantry serve
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -41,6 +42,13 @@ ray() {
   env no_proxy='*' PYTHONPATH=clients/python:integrations/ray ray-python -m unittest discover -s integrations/ray/tests
 }
 
+skypilot() {
+  "$root/scripts/toolchain.sh" skypilot
+  have skypilot-python || die "the plug-in is tried with SkyPilot, which could not be installed: see build/logs/skypilot.log"
+  step "SkyPilot's plug-in"
+  env no_proxy='*' PYTHONPATH=clients/python:integrations/skypilot skypilot-python -m unittest discover --buffer -s integrations/skypilot/tests
+}
+
 # Streams are left out: Schemathesis reads no server-sent events. It asks for the oldest lease that there is, and stops it. What is not a failure is in clients/schemathesis.toml.
 probe() {
   local url=$1
@@ -65,7 +73,7 @@ fi
 [ $# -gt 0 ] || set -- generate check pack
 for part in "$@"; do
   case $part in
-    generate | check | pack | ray) "$part" ;;
-    *) die "unknown part $part: want generate, check, pack, ray or probe" ;;
+    generate | check | pack | ray | skypilot) "$part" ;;
+    *) die "unknown part $part: want generate, check, pack, ray, skypilot or probe" ;;
   esac
 done

@@ -71,6 +71,11 @@ test_go() {
   else
     skipped+=("SKIPPED Ray's node provider: it is tried after scripts/toolchain.sh clients ray")
   fi
+  if have skypilot-python && have gantry-python; then
+    "$root/scripts/clients.sh" generate skypilot
+  else
+    skipped+=("SKIPPED SkyPilot's plug-in: it is tried after scripts/toolchain.sh clients skypilot")
+  fi
 }
 
 # Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change

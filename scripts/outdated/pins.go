@@ -209,6 +209,7 @@ var directPackages = map[string][]string{
 	"scripts/python/model.txt":        {"gguf", "xllamacpp"},
 	"scripts/python/openai.txt":       {"anthropic", "litellm", "openai"},
 	"scripts/python/ray.txt":          {"ray"},
+	"scripts/python/skypilot.txt":     {"skypilot", "uv"},
 }
 
 func pythonPins(file string, text []byte) ([]pin, error) {

@@ -1,0 +1,1 @@
+"""SkyPilot on machines of the Gantry market: the cloud that sky calls gantry."""

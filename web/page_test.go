@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -152,6 +153,32 @@ func TestFilesAskNobodyAndMakeNoMarkup(t *testing.T) {
 	for path := range all {
 		require.True(t, loaded[path], "nothing loads %s", path)
 	}
+}
+
+// A browser that has the document asks at once for all that the market needs, instead of one layer of modules after the other.
+func TestModulesOfTheMarketArePreloaded(t *testing.T) {
+	all := files(t)
+	static := regexp.MustCompile(`(?m)^import [^']*from\s*'([^']+)'`)
+	needed := map[string]bool{}
+	var need func(at string)
+	need = func(at string) {
+		if needed[at] {
+			return
+		}
+		needed[at] = true
+		require.Contains(t, all, at)
+		for _, m := range static.FindAllStringSubmatch(string(all[at].raw), -1) {
+			need(path.Join(path.Dir(at), m[1]))
+		}
+	}
+	need(Prefix + "main.js")
+	need(Prefix + "views/market.js")
+	delete(needed, Prefix+"main.js") // the document's script
+	preloaded := map[string]bool{}
+	for _, m := range regexp.MustCompile(`<link rel="modulepreload" href="([^"]+)">`).FindAllStringSubmatch(string(all["/"].raw), -1) {
+		preloaded[m[1]] = true
+	}
+	require.Equal(t, needed, preloaded)
 }
 
 // The checks above find what they are for.

@@ -41,7 +41,7 @@ async function overTime(a, signal) {
   const served = at.map((t) => (from === undefined || t < from ? 0 : (Math.min(t, to ?? t) - from) * rate));
   const p = plot({
     name: 'Money over time', height: 230, size: 56, signal, lines: [{ name: 'reserved', colour: 'reserved', steps: true, fill: true, width: 1 }, { name: 'served', colour: 'text', dash: [5, 4] }, { name: 'paid', colour: 'proof', steps: true, fill: true, width: 2.25 }],
-    unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small' }, `reserved $${r.toFixed(4)} · served $${s.toFixed(4)} · paid $${d.toFixed(4)}`)),
+    unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small row wrap' }, [['res', 'reserved', r], [null, '┄ served', s], ['paid', 'paid', d]].map(([dot, word, n]) => el('span', { class: 'row tight' }, dot && el('span', { class: `dot-i ${dot}` }), `${word} $${n.toFixed(4)}`)))),
   });
   const put = () => p.show([at, all.map((s) => dollarsOf(s.money.reserved) + dollarsOf(s.money.paid)), served, all.map((s) => dollarsOf(s.money.paid))]);
   return { figure: el('div', { class: 'card pad stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };

@@ -132,13 +132,14 @@ export async function market({ root, query, signal, every, about }) {
   const filter = chips(about.local, changed);
   sort.addEventListener('change', changed);
   if (query.get('q')) line.set(read(query.get('q')));
+  const first = load(); // on its way while the rest is drawn
   root.append(
     el('section', { class: 'hero' }, el('div', {}, el('h1', { tabindex: -1, 'data-title': 'Market' }, 'GPUs you can check before you pay.'),
       el('p', { class: 'lead' }, 'Independent keepers measure free machines in every period. You pay by the second, only for time that was served, and anyone can audit it.'), line.parts), pulses),
     cards, el('div', { class: 'split' }, el('div', {}, el('div', { class: 'filters', role: 'group', 'aria-label': 'Filters' }, filter.parts, el('label', { class: 'chip end' }, icon('sort', 's14'), el('span', { class: 'unseen' }, 'Sort'), sort)),
       el('p', { class: 'found' }, count), failure, table),
-    el('aside', { class: 'stack-16', 'aria-label': 'Prices and places' }, prices(signal), aside, tiers())));
-  await load();
+    el('aside', { class: 'stack-16', 'aria-label': 'Prices and places' }, prices(signal, first), aside, tiers())));
+  await first;
   every(5000, load);
   count24();
   every(60_000, count24);

@@ -2,7 +2,7 @@
 import { el, fill, icon, svg } from '../dom.js';
 import { moneyBar } from '../figures.js';
 import { address, card } from '../parts.js';
-import { at, clock, plural } from '../show.js';
+import { amount, at, change, clock, exact, micro, plural } from '../show.js';
 import { folds } from './fold.js';
 
 // outcomes are the three that an audit, or a step, comes to: its colours, its mark, its words, and those of a step.
@@ -29,12 +29,30 @@ const seconds = (s) => Date.parse(s.time) / 1000;
 
 const when = (s) => (Number.isFinite(seconds(s)) ? el('time', { class: 'time', datetime: s.time, title: at(seconds(s)) }, clock(seconds(s), true)) : el('span', { class: 'time' }));
 
-function one(s, i) {
+const kept = { reserved: '0', paid: '0', returned: '0' };
+
+// moved is what the steps from one to another have done with the money, in the words of its owner: paid, come back, or put in.
+function moved(all, from, to) {
+  const after = all[to - 1].money;
+  if (!after) return null;
+  const before = all.slice(0, from).findLast((s) => s.money)?.money ?? kept;
+  const more = (name) => (micro(after[name]) ?? 0n) - (micro(before[name]) ?? 0n);
+  const [paid, returned] = [more('paid'), more('returned')];
+  const put = more('reserved') + paid + returned;
+  if (paid > 0n) return exact(amount(paid));
+  if (returned > 0n) return change(-1, amount(returned));
+  return put > 0n ? change(1, amount(put)) : null;
+}
+
+const sum = (text) => text && el('div', { class: 'medium', 'data-moved': '' }, text);
+
+function one(all, i) {
+  const s = all[i];
   const [, colour, symbol] = shown(s.outcome);
   return el('li', { id: `step-${i + 1}`, 'data-step': s.name }, when(s), el('span', { class: `mark ${colour}` }, icon(symbol), el('span', { class: 'unseen' }, shown(s.outcome)[4])),
     el('div', {}, el('div', { class: 'medium' }, Object.hasOwn(names, s.name) ? names[s.name] : s.name), el('div', { class: 't2 small text' }, s.text),
       s.problems?.length > 0 && el('ul', { class: 'bad small' }, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'warn small' }, `Not known: ${s.unknown}`)),
-    el('div', { class: 'barcell' }, s.money && moneyBar(s.money)), el('div', { class: 'sigcell' }, s.transaction && address(s.transaction, 'transaction', { kind: 'tx' })));
+    el('div', { class: 'barcell' }, s.money && moneyBar(s.money)), el('div', { class: 'sigcell' }, sum(moved(all, i, i + 1)), s.transaction && address(s.transaction, 'transaction', { kind: 'tx' })));
 }
 
 // many are equal neighbours in one line, which a button opens.
@@ -43,7 +61,7 @@ function many(all, { from, to, words }, open) {
   const transactions = new Set(all.slice(from, to).map((s) => s.transaction).filter(Boolean)).size;
   return el('li', { class: 'fold' }, when(all[from]), el('span', { class: 'mark proof' }, icon('check'), el('span', { class: 'unseen' }, shown('right')[4])),
     el('div', {}, el('button', { type: 'button', class: 'link medium', 'aria-expanded': 'false', on: { click: open } }, words), Number.isFinite(seconds(last)) && el('div', { class: 't2 small' }, 'until ', when(last))),
-    el('div', { class: 'barcell' }, last.money && moneyBar(last.money)), el('div', { class: 'sigcell t3 small' }, transactions > 0 && plural(transactions, 'transaction')));
+    el('div', { class: 'barcell' }, last.money && moneyBar(last.money)), el('div', { class: 'sigcell' }, sum(moved(all, from, to)), transactions > 0 && el('span', { class: 't3 small' }, plural(transactions, 'transaction'))));
 }
 
 // steps lists them, the first first; equal neighbours are folded until they are asked for.
@@ -51,7 +69,7 @@ export function steps(all) {
   const wrong = all.filter((s) => s.outcome !== 'right').length;
   const parts = folds(all);
   const list = el('ol', { class: 'tl' });
-  const each = ({ from, to }) => all.slice(from, to).map((s, k) => one(s, from + k));
+  const each = ({ from, to }) => all.slice(from, to).map((_, k) => one(all, from + k));
   const draw = () => fill(list, parts.map((p) => (p.words ? many(all, p, () => {
     delete p.words;
     draw();

@@ -190,8 +190,28 @@ for (const name of ['order', 'award', 'start', 'extend', 'end', 'dispute', 'rate
 const micros = (text) => Math.round(Number(text.replace(/[$,]/g, '')) * 1e6);
 const parts = await page.locator('.flow [data-part] .v').allInnerTexts();
 assert.equal(micros(await page.locator('.flow .v').first().innerText()), parts.reduce((n, p) => n + micros(p), 0), 'the sums add up');
+// So are the amounts beside the steps: put in, paid, and come back.
+const moved = await page.locator('.tl [data-moved]').allInnerTexts();
+const total = (of) => moved.filter(of).reduce((n, m) => n + micros(m.replace(/^[+\u2212]/, '')), 0);
+const partOf = async (name) => micros(await page.locator(`.flow [data-part="${name}"] .v`).innerText());
+const put = total((m) => m.startsWith('+'));
+assert.equal(put, micros(await page.locator('.flow .v').first().innerText()), `what was reserved, of ${moved}`);
+assert.equal(total((m) => m.startsWith('\u2212')), await partOf('Came back to the customer'), `what came back, of ${moved}`);
+assert.equal(total((m) => m.startsWith('$')), await partOf('Provider') + await partOf('Fee'), `what was paid, of ${moved}`);
 await look(page, 'audit');
 await shot(page, 'audit', true);
+// One that does not add up says so first, and where.
+await page.route('**/v1/audit/*', async (route) => {
+  const response = await route.fetch({ timeout: 40_000 });
+  const json = await response.json();
+  json.steps[2] = { ...json.steps[2], ok: false, outcome: 'wrong', problems: ['12 s are not accounted for'] };
+  await route.fulfill({ response, json: { ...json, ok: false, outcome: 'wrong' } });
+});
+await page.getByRole('button', { name: 'Check again' }).click();
+await page.getByRole('heading', { name: 'Does not add up at step 3' }).waitFor({ timeout: 40_000 });
+await page.locator('#step-3').getByText('12 s are not accounted for').waitFor();
+await look(page, 'an audit that does not add up');
+await page.unrouteAll({ behavior: 'wait' });
 step('audited');
 await open(page, 'Keepers');
 await page.getByRole('region', { name: 'Keepers' }).getByRole('row', { name: /active/ }).waitFor();

@@ -114,6 +114,28 @@ while (await page.locator('.word button').count()) await page.locator('.word but
 await page.getByRole('row', { name: /A100/ }).first().waitFor();
 step('market');
 
+// Keys go to views, but letters that are typed stay letters.
+await q.fill('');
+await q.press('d');
+assert.equal(await q.inputValue(), 'd');
+await q.fill('');
+await page.locator('h1').first().evaluate((e) => e.focus());
+for (const [then, name] of [['l', 'Leases'], ['a', 'Audit'], ['m', 'Market'], ['d', 'Deploy']]) {
+  await page.keyboard.press('g');
+  await page.keyboard.press(then);
+  await heading(page, name);
+}
+await page.keyboard.press('?');
+await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+await page.keyboard.press('Escape');
+await page.getByRole('dialog').waitFor({ state: 'detached' });
+await page.keyboard.press('g');
+await page.keyboard.press('m');
+await heading(page, 'Market');
+await page.keyboard.press('d');
+await heading(page, 'Deploy');
+step('keys');
+
 // The palette and the theme.
 await page.keyboard.press('Control+k');
 await page.getByRole('dialog').getByRole('combobox').fill('keep');
@@ -276,6 +298,10 @@ await page.evaluate(async () => {
   const { copyField } = await import('/page/parts.js');
   document.querySelector('main').append(copyField('https://node.example/a?b=1#c', 'what is tried'));
 });
+// What is looked up elsewhere is looked up on this cluster.
+const { explorer } = await page.evaluate(async () => (await import('/page/api.js')).get('/page/about'));
+assert.match(explorer, /[?&]cluster=custom&customUrl=/, 'a local network is no cluster of the explorer');
+assert.equal(await page.getByRole('link', { name: 'Open lease in Solana Explorer' }).first().getAttribute('href'), explorer.replace('{path}', `address/${address}`));
 const tried = page.getByRole('button', { name: 'Copy what is tried' });
 assert.equal(await tried.locator('xpath=../code').innerText(), 'node.example/a?b=1#c');
 assert.equal(await copies(page, tried), 'https://node.example/a?b=1#c');
@@ -388,6 +414,8 @@ for (const width of [320, 390, 820, 1024, 1280, 1440]) {
     await phone.locator('main h1').waitFor();
     await phone.waitForTimeout(300); // charts are drawn a moment later
     wide.push(...(await phone.evaluate(tooWide)).map((what) => `${hash} at ${width}: ${what}`));
+    // On wide screens no view of the navigation is cut off.
+    if (width >= 1280) wide.push(...(await phone.evaluate(() => [...document.querySelectorAll('.frame > .views')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => `the navigation takes ${e.scrollWidth} of ${e.clientWidth}`))).map((what) => `${hash} at ${width}: ${what}`));
     if (width === 390) await shot(phone, `narrow-${hash.replace(/\W.*/, '')}`, true);
   }
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +77,7 @@ func pinsOf(ctx context.Context, root, file string) ([]pin, error) {
 	case base == "go.mod":
 		return goPins(ctx, filepath.Join(root, filepath.Dir(file)))
 	case base == "Cargo.toml":
-		lock, err := os.ReadFile(filepath.Join(root, filepath.Dir(file), "Cargo.lock"))
+		lock, err := cargoLock(filepath.Join(root, filepath.Dir(file)))
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +96,15 @@ func pinsOf(ctx context.Context, root, file string) ([]pin, error) {
 		return nil, err
 	}
 	return read(text)
+}
+
+// cargoLock reads the lock file of a crate: its own, or that of the crate above, which it is a part of.
+func cargoLock(dir string) ([]byte, error) {
+	lock, err := os.ReadFile(filepath.Join(dir, "Cargo.lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.ReadFile(filepath.Join(filepath.Dir(dir), "Cargo.lock"))
+	}
+	return lock, err
 }
 
 func goPins(ctx context.Context, dir string) ([]pin, error) {

@@ -133,10 +133,11 @@ func goPins(ctx context.Context, dir string) ([]pin, error) {
 }
 
 var (
-	section   = regexp.MustCompile(`^\[(.*)\]`)
-	simple    = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*"([^"]+)"`)
-	detailed  = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*\{.*\bversion\s*=\s*"([^"]+)"`)
-	lockedOne = regexp.MustCompile(`(?m)^name = "([^"]+)"\nversion = "([^"]+)"\nsource = `)
+	section      = regexp.MustCompile(`^\[(.*)\]`)
+	simple       = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*"([^"]+)"`)
+	detailed     = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*\{.*\bversion\s*=\s*"([^"]+)"`)
+	renamedCrate = regexp.MustCompile(`\bpackage\s*=\s*"([^"]+)"`)
+	lockedOne    = regexp.MustCompile(`(?m)^name = "([^"]+)"\nversion = "([^"]+)"\nsource = `)
 )
 
 // cratePins reads a manifest, one dependency a line, and the versions that its lock file has chosen.
@@ -162,16 +163,20 @@ func cratePins(manifest, lock []byte) ([]pin, error) {
 		if m == nil {
 			continue // a path
 		}
+		name := m[1]
+		if renamed := renamedCrate.FindStringSubmatch(line); renamed != nil {
+			name = renamed[1]
+		}
 		chosen := ""
-		for _, v := range locked[m[1]] {
+		for _, v := range locked[name] {
 			if satisfies(v, m[2]) {
 				chosen = v
 			}
 		}
 		if chosen == "" {
-			return nil, fmt.Errorf("the lock file has no %s that satisfies %q", m[1], m[2])
+			return nil, fmt.Errorf("the lock file has no %s that satisfies %q", name, m[2])
 		}
-		pins = append(pins, pin{registry: "crates", name: m[1], version: chosen})
+		pins = append(pins, pin{registry: "crates", name: name, version: chosen})
 	}
 	return pins, nil
 }

@@ -19,7 +19,7 @@ macro_rules! emit {
 const fn len_of<E: SchemaWrite<BorshConfig>>(tag: &[u8]) -> usize {
     let TypeMeta::Static { size, .. } = E::TYPE_META else { panic!("an event has no list") };
     assert!(tag.len() == TAG && size <= ROOM - TAG, "an event fits the room for it");
-    TAG + size
+    TAG.saturating_add(size)
 }
 
 /// What [`emit!`] does.

@@ -18,7 +18,7 @@ lay_out() {
   for part in artifacts bench Cargo.toml Cargo.lock; do ln -s "$root/program/$part" "$next/program/$part"; done
   for part in mutants regressions; do ln -s "$root/program/tests/$part" "$next/program/tests/$part"; done
   # Copies are new to cargo, so that it never takes what another checkout has built for this one's.
-  cp -r "$root/program/src" "$next/program/"
+  cp -r "$root/program/src" "$root/program/framework" "$next/program/"
   cp -r "$root/program/tests/src" "$root/program/tests/tests" "$next/program/tests/"
   cp "$root"/program/tests/next/Cargo.* "$next/program/tests/"
   in_dir program/tests cargo "+$RUST_HOST" fetch --locked --quiet

@@ -139,8 +139,9 @@ check_program() { # [TEST...]: all tests but the random sequences, or those whos
   "$root/scripts/governance.sh"
   step "program: format and tests"
   cargo "+$RUST_SBF" fmt --check --manifest-path program/Cargo.toml
+  cargo "+$RUST_SBF" fmt --check --manifest-path program/framework/Cargo.toml
   cargo "+$RUST_HOST" fmt --check --manifest-path program/tests/Cargo.toml
-  cached_test "$(program_tests_target)" "program/src program/tests" program/tests "--test all" "$@"
+  cached_test "$(program_tests_target)" "program/src program/framework program/tests" program/tests "--test all" "$@"
 }
 
 check_go

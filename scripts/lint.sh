@@ -63,6 +63,7 @@ else
   say "SKIPPED shellcheck: it is not installed"
 fi
 rust "program" "$RUST_SBF" program "$(program_host_target)"
+check "framework: rustfmt" cargo "+$RUST_SBF" fmt --check --manifest-path program/framework/Cargo.toml
 rust "program tests" "$RUST_HOST" program/tests "$(program_tests_target)"
 rust "idl tool" "$RUST_HOST" program/tools/idl "$(idl_target)" --release
 rust "surfnet" "$RUST_HOST" localnet/surfnet "$(surfnet_target)" --release

@@ -3,7 +3,7 @@
 # usage: program.sh so|idl|go ...
 #   so   program/artifacts/gantry_market.so   idl  idl/gantry_market.json   go  idl/bindings/*.go
 source "$(dirname "$0")/common.sh"
-program_sources="program/src program/Cargo.toml program/Cargo.lock program/sbf"
+program_sources="program/src program/framework program/Cargo.toml program/Cargo.lock program/sbf"
 
 build_so() {
   "$root/scripts/toolchain.sh" sbf

@@ -28,7 +28,7 @@ test_rust() {
 test_program() {
   step "Rust tests: program"
   "$root/scripts/governance.sh"
-  cached_test "$(program_tests_target)" "program/src program/tests" program/tests ""
+  cached_test "$(program_tests_target)" "program/src program/framework program/tests" program/tests ""
   GANTRY_HOSTILE_BINARY=$(program_tests_target)/debug/hostile "$root/scripts/hostile.sh" sample
 }
 

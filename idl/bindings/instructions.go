@@ -1052,8 +1052,8 @@ func NewKeeperRegisterInstruction(
 	{
 		// Account 0 "wallet": Writable, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
-		// Account 1 "market": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 2 "stake_mint": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, false, false))
 		// Account 3 "keeper": Writable, Non-signer, Required
@@ -1250,8 +1250,8 @@ func NewKeeperWithdrawInstruction(
 	{
 		// Account 0 "wallet": Writable, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
-		// Account 1 "market": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 2 "rewards": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
 		// Account 3 "fee_vault": Read-only, Non-signer, Required

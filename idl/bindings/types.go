@@ -4418,7 +4418,7 @@ type Keeper struct {
 	// libp2p address, UTF-8, padded with zeroes.
 	Multiaddr [128]uint8 `json:"multiaddr"`
 
-	// Bit in voters' bitmaps.
+	// Bit in voters' bitmaps; `NO_PLACE` while it is not active.
 	Index        uint16   `json:"index"`
 	MultiaddrLen uint8    `json:"multiaddrLen"`
 	Status       uint8    `json:"status"`
@@ -4797,6 +4797,7 @@ func UnmarshalKeeper(buf []byte) (*Keeper, error) {
 
 type KeeperActivated struct {
 	Keeper      solanago.PublicKey `json:"keeper"`
+	Index       uint16             `json:"index"`
 	Weight      uint64             `json:"weight"`
 	TotalWeight uint64             `json:"totalWeight"`
 }
@@ -4806,6 +4807,11 @@ func (obj KeeperActivated) MarshalWithEncoder(encoder *binary.Encoder) (err erro
 	err = encoder.Encode(obj.Keeper)
 	if err != nil {
 		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Index`:
+	err = encoder.Encode(obj.Index)
+	if err != nil {
+		return errors.NewField("Index", err)
 	}
 	// Serialize `Weight`:
 	err = encoder.Encode(obj.Weight)
@@ -4835,6 +4841,11 @@ func (obj *KeeperActivated) UnmarshalWithDecoder(decoder *binary.Decoder) (err e
 	err = decoder.Decode(&obj.Keeper)
 	if err != nil {
 		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Index`:
+	err = decoder.Decode(&obj.Index)
+	if err != nil {
+		return errors.NewField("Index", err)
 	}
 	// Deserialize `Weight`:
 	err = decoder.Decode(&obj.Weight)
@@ -4930,7 +4941,6 @@ type KeeperRegistered struct {
 	Keeper solanago.PublicKey `json:"keeper"`
 	Wallet solanago.PublicKey `json:"wallet"`
 	Signer solanago.PublicKey `json:"signer"`
-	Index  uint16             `json:"index"`
 	Bond   uint64             `json:"bond"`
 }
 
@@ -4949,11 +4959,6 @@ func (obj KeeperRegistered) MarshalWithEncoder(encoder *binary.Encoder) (err err
 	err = encoder.Encode(obj.Signer)
 	if err != nil {
 		return errors.NewField("Signer", err)
-	}
-	// Serialize `Index`:
-	err = encoder.Encode(obj.Index)
-	if err != nil {
-		return errors.NewField("Index", err)
 	}
 	// Serialize `Bond`:
 	err = encoder.Encode(obj.Bond)
@@ -4988,11 +4993,6 @@ func (obj *KeeperRegistered) UnmarshalWithDecoder(decoder *binary.Decoder) (err 
 	err = decoder.Decode(&obj.Signer)
 	if err != nil {
 		return errors.NewField("Signer", err)
-	}
-	// Deserialize `Index`:
-	err = decoder.Decode(&obj.Index)
-	if err != nil {
-		return errors.NewField("Index", err)
 	}
 	// Deserialize `Bond`:
 	err = decoder.Decode(&obj.Bond)

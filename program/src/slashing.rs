@@ -186,23 +186,21 @@ pub fn lighten(market: &mut Market, keeper: &mut Keeper, now: i64) -> Result<()>
         return Ok(());
     }
     let leaves = keeper.bond < market.params.min_bond;
-    let weight = if leaves { 0 } else { keeper.weight.min(keeper.bond) };
+    if leaves {
+        keeper.exit_at = now.checked_add(market.params.keeper_exit_secs as i64).or_overflow()?;
+        return market.unseat(keeper, KEEPER_EXITING, now);
+    }
+    let weight = keeper.weight.min(keeper.bond);
     let lost = keeper.weight.checked_sub(weight).or_overflow()?;
     market.total_weight = market.total_weight.checked_sub(lost).or_overflow()?;
     keeper.weigh(weight, now);
-    if leaves {
-        keeper.status = KEEPER_EXITING;
-        keeper.exit_at = now.checked_add(market.params.keeper_exit_secs as i64).or_overflow()?;
-    }
     Ok(())
 }
 
 /// A keeper loses its place among the voters at once: its weight counts no more, here and in later reports. What is
 /// left of its bond waits as that of a keeper that leaves.
 pub fn expel(market: &mut Market, keeper: &mut Keeper, now: i64) -> Result<()> {
-    market.total_weight = market.total_weight.checked_sub(keeper.weight).or_overflow()?;
-    keeper.weigh(0, now);
-    keeper.status = KEEPER_SLASHED;
+    market.unseat(keeper, KEEPER_SLASHED, now)?;
     if keeper.exit_at == 0 {
         keeper.exit_at = now.checked_add(market.params.keeper_exit_secs as i64).or_overflow()?;
     }

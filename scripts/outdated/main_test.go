@@ -268,7 +268,7 @@ func TestThePinsOfThisRepository(t *testing.T) {
 	for _, want := range []pin{
 		{registry: "go", name: "github.com/libp2p/go-libp2p", where: "go.mod"},
 		{registry: "go", name: "github.com/rclone/gofakes3", where: "go.mod"},
-		{registry: "crates", name: "anchor-lang", where: "program/Cargo.toml"},
+		{registry: "crates", name: "anchor-lang", where: "program/framework/Cargo.toml"},
 		{registry: "crates", name: "solana-clock", where: "program/tests/Cargo.toml"},
 		{registry: "crates", name: "surfpool-core", where: "localnet/surfnet/Cargo.toml"},
 		{registry: "crates", name: "anchor-lang-idl", where: "program/tools/idl/Cargo.toml"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +77,7 @@ func pinsOf(ctx context.Context, root, file string) ([]pin, error) {
 	case base == "go.mod":
 		return goPins(ctx, filepath.Join(root, filepath.Dir(file)))
 	case base == "Cargo.toml":
-		lock, err := os.ReadFile(filepath.Join(root, filepath.Dir(file), "Cargo.lock"))
+		lock, err := cargoLock(filepath.Join(root, filepath.Dir(file)))
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +96,15 @@ func pinsOf(ctx context.Context, root, file string) ([]pin, error) {
 		return nil, err
 	}
 	return read(text)
+}
+
+// cargoLock reads the lock file of a crate: its own, or that of the crate above, which it is a part of.
+func cargoLock(dir string) ([]byte, error) {
+	lock, err := os.ReadFile(filepath.Join(dir, "Cargo.lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.ReadFile(filepath.Join(filepath.Dir(dir), "Cargo.lock"))
+	}
+	return lock, err
 }
 
 func goPins(ctx context.Context, dir string) ([]pin, error) {
@@ -123,10 +133,11 @@ func goPins(ctx context.Context, dir string) ([]pin, error) {
 }
 
 var (
-	section   = regexp.MustCompile(`^\[(.*)\]`)
-	simple    = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*"([^"]+)"`)
-	detailed  = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*\{.*\bversion\s*=\s*"([^"]+)"`)
-	lockedOne = regexp.MustCompile(`(?m)^name = "([^"]+)"\nversion = "([^"]+)"\nsource = `)
+	section      = regexp.MustCompile(`^\[(.*)\]`)
+	simple       = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*"([^"]+)"`)
+	detailed     = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*=\s*\{.*\bversion\s*=\s*"([^"]+)"`)
+	renamedCrate = regexp.MustCompile(`\bpackage\s*=\s*"([^"]+)"`)
+	lockedOne    = regexp.MustCompile(`(?m)^name = "([^"]+)"\nversion = "([^"]+)"\nsource = `)
 )
 
 // cratePins reads a manifest, one dependency a line, and the versions that its lock file has chosen.
@@ -152,16 +163,20 @@ func cratePins(manifest, lock []byte) ([]pin, error) {
 		if m == nil {
 			continue // a path
 		}
+		name := m[1]
+		if renamed := renamedCrate.FindStringSubmatch(line); renamed != nil {
+			name = renamed[1]
+		}
 		chosen := ""
-		for _, v := range locked[m[1]] {
+		for _, v := range locked[name] {
 			if satisfies(v, m[2]) {
 				chosen = v
 			}
 		}
 		if chosen == "" {
-			return nil, fmt.Errorf("the lock file has no %s that satisfies %q", m[1], m[2])
+			return nil, fmt.Errorf("the lock file has no %s that satisfies %q", name, m[2])
 		}
-		pins = append(pins, pin{registry: "crates", name: m[1], version: chosen})
+		pins = append(pins, pin{registry: "crates", name: name, version: chosen})
 	}
 	return pins, nil
 }

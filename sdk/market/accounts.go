@@ -3,6 +3,7 @@ package market
 import (
 	"bytes"
 	"math/bits"
+	"strconv"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -234,6 +235,14 @@ func (k *Keeper) State() KeeperStatus { return KeeperStatus(k.Status) }
 // Addr is the keeper's libp2p address.
 func (k *Keeper) Addr() string {
 	return Text(k.Multiaddr[:min(int(k.MultiaddrLen), len(k.Multiaddr))])
+}
+
+// Place is a keeper's place among the voters, by its index; "-" while it is not active and has none.
+func Place(index uint16) string {
+	if index >= MaxKeepers {
+		return "-"
+	}
+	return strconv.Itoa(int(index))
 }
 
 // Has reports whether the bitmap of voters has the keeper of this index.

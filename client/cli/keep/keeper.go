@@ -59,7 +59,7 @@ func (s *session) keepers() error {
 		}
 		rows := make([][]string, len(out))
 		for i, k := range out {
-			rows[i] = []string{fmt.Sprint(k.Index), k.Wallet, k.Status, k.Bond, k.Weight, fmt.Sprint(k.Votes), fmt.Sprint(k.Misses), k.Addr}
+			rows[i] = []string{market.Place(k.Index), k.Wallet, k.Status, k.Bond, k.Weight, fmt.Sprint(k.Votes), fmt.Sprint(k.Misses), k.Addr}
 		}
 		w.Table(">#|WALLET|STATUS|>BOND|>WEIGHT~1|>VOTES~2|>MISSES~3|ADDRESS~4", rows)
 	})

@@ -186,8 +186,8 @@ func printStatus(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 		return writeJSON(c.App.Writer, s)
 	}
 	w := c.App.Writer
-	fmt.Fprintf(w, "wallet      %s\nsigner      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %d\naddress     %s\n",
-		s.Wallet, s.Signer, s.Account, s.State, s.Bond, s.Weight, s.Index, s.Address)
+	fmt.Fprintf(w, "wallet      %s\nsigner      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %s\naddress     %s\n",
+		s.Wallet, s.Signer, s.Account, s.State, s.Bond, s.Weight, market.Place(s.Index), s.Address)
 	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
 	if s.SignerUntil != nil {
 		fmt.Fprintf(w, "former      %s, for which the bond answers until %s\n", s.FormerSigner, s.SignerUntil.Format(time.RFC3339))

@@ -7,7 +7,6 @@ pub struct KeeperRegistered {
     pub keeper: Address,
     pub wallet: Address,
     pub signer: Address,
-    pub index: u16,
     pub bond: u64,
 }
 
@@ -28,6 +27,7 @@ pub struct KeeperUpdated {
 #[event]
 pub struct KeeperActivated {
     pub keeper: Address,
+    pub index: u16,
     pub weight: u64,
     pub total_weight: u64,
 }

@@ -13,6 +13,9 @@ pub const KEEPER_EXITING: u8 = 3;
 /// Expelled: a proof showed that it contradicted itself. It has no vote; what is left of its bond waits as for an exit.
 pub const KEEPER_SLASHED: u8 = 4;
 
+/// The index of a keeper that is not active: it has no place among the voters.
+pub const NO_PLACE: u16 = u16::MAX;
+
 #[account]
 pub struct Keeper {
     /// Owner of the bond, and what leases, events and rewards name.
@@ -32,7 +35,7 @@ pub struct Keeper {
     pub earned: u64,
     /// libp2p address, UTF-8, padded with zeroes.
     pub multiaddr: [u8; 128],
-    /// Bit in voters' bitmaps.
+    /// Bit in voters' bitmaps; `NO_PLACE` while it is not active.
     pub index: u16,
     pub multiaddr_len: u8,
     pub status: u8,
@@ -143,6 +146,7 @@ impl Keeper {
         let sound = vault >= self.bond
             && self.weight <= self.bond
             && (self.status == KEEPER_ACTIVE || self.weight == 0)
+            && (self.status == KEEPER_ACTIVE) == (self.index != NO_PLACE)
             && self.signer != Address::default()
             && self.signer != self.former_signer;
         require!(sound, MarketError::InvariantBroken);

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{MAX_KEEPERS, PAUSE_AWARDS, PAUSE_ORDERS};
 use crate::errors::{fail, MarketError, OrOverflow};
-use crate::state::Params;
+use crate::state::{Keeper, Params, KEEPER_ACTIVE, NO_PLACE};
 
 #[account]
 pub struct Market {
@@ -55,6 +55,32 @@ impl Market {
 
     pub fn awards_open(&self) -> Result<()> {
         require!(self.paused & PAUSE_AWARDS == 0, MarketError::AwardsPaused);
+        Ok(())
+    }
+
+    /// Makes a keeper active: it takes the lowest free place among the voters, and its weight counts. A place is taken by
+    /// who votes, not by who has bonded: else bonds that never risk anything would keep everyone else out.
+    pub fn seat(&mut self, keeper: &mut Keeper, now: i64) -> Result<()> {
+        let weight = keeper.bond.min(self.params.weight_cap);
+        self.total_weight = self.total_weight.checked_add(weight).or_overflow()?;
+        keeper.index = self.take_keeper_slot()?;
+        keeper.weigh(weight, now);
+        keeper.active_since = now;
+        keeper.takes_part(self.final_reports, now);
+        keeper.status = KEEPER_ACTIVE;
+        Ok(())
+    }
+
+    /// Takes its place and weight from a keeper, which gets another status. What it has voted on stays counted: whoever takes
+    /// the place next is active since later, and has no say in what is older.
+    pub fn unseat(&mut self, keeper: &mut Keeper, status: u8, now: i64) -> Result<()> {
+        self.total_weight = self.total_weight.checked_sub(keeper.weight).or_overflow()?;
+        if keeper.status == KEEPER_ACTIVE {
+            self.free_keeper_slot(keeper.index)?;
+        }
+        keeper.index = NO_PLACE;
+        keeper.weigh(0, now);
+        keeper.status = status;
         Ok(())
     }
 

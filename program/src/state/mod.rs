@@ -2,6 +2,7 @@
 //!
 //! Every account is zero-copy: an 8-byte discriminator, then exactly the bytes of the struct, without padding.
 
+mod accounts;
 mod auction;
 mod availability;
 mod cause;

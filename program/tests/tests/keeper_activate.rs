@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::state::{Keeper, KEEPER_ACTIVE};
+use gantry_market::state::{Keeper, Market, KEEPER_ACTIVE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::transactions::swap;
 use gantry_market_tests::{ix, pda, Testbed};
@@ -15,6 +15,37 @@ fn the_wallet_lets_the_weight_count_after_the_delay() {
     assert_eq!((keeper.status, keeper.weight), (KEEPER_ACTIVE, 5_000_000_000));
     assert_eq!(keeper.active_since, w.now());
     assert_eq!(w.market().total_weight, 5_000_000_000);
+}
+
+#[test]
+fn the_lowest_free_place_is_taken() {
+    let mut w = Testbed::new();
+    w.alter(&pda::market(), |m: &mut Market| {
+        m.keeper_slots[0] = 0b1111_0111;
+        m.keeper_count = 7;
+    });
+    let (who, next) = (w.keeper(w.params.min_bond), w.keeper(w.params.min_bond));
+    assert_eq!(w.read::<Keeper>(&who.keeper()).index, 3);
+    assert_eq!(w.read::<Keeper>(&next.keeper()).index, 8);
+}
+
+#[test]
+fn there_are_256_places() {
+    let mut w = Testbed::new();
+    w.alter(&pda::market(), |m: &mut Market| {
+        m.keeper_slots = [0xff; 32];
+        m.keeper_slots[31] = 0x7f;
+        m.keeper_count = 255;
+    });
+    let last = w.keeper(w.params.min_bond);
+    assert_eq!(w.read::<Keeper>(&last.keeper()).index, 255);
+    let late = w.pending_keeper(w.params.min_bond);
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    w.refused(ix::keeper_activate(&late), &[&late.key], MarketError::TooManyKeepers);
+    // Whoever leaves frees its place at once.
+    w.ok(ix::keeper_request_exit(&last), &[&last.key]);
+    w.ok(ix::keeper_activate(&late), &[&late.key]);
+    assert_eq!(w.read::<Keeper>(&late.keeper()).index, 255);
 }
 
 #[test]

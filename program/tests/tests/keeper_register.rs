@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::state::{Keeper, Market, KEEPER_PENDING};
+use gantry_market::state::{Keeper, KEEPER_PENDING, NO_PLACE};
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
@@ -12,49 +12,20 @@ fn bonds_a_keeper_that_does_not_count_yet() {
     let mut w = Testbed::new();
     let (first, second) = (w.actor(), w.actor());
     let bond = w.params.min_bond;
-    for (index, who) in [&first, &second].into_iter().enumerate() {
+    for who in [&first, &second] {
         w.ok(ix::keeper_register(&w, who, bond), &[&who.key]);
         let keeper: Keeper = w.read(&who.keeper());
         assert_eq!(keeper.wallet, who.wallet());
         assert_eq!((keeper.bond, keeper.weight), (bond, 0));
         assert_eq!((keeper.registered_at, keeper.active_since), (w.now(), 0));
-        assert_eq!(keeper.index as usize, index);
+        assert_eq!(keeper.index, NO_PLACE);
         assert_eq!((keeper.status, keeper.version), (KEEPER_PENDING, 1));
         assert_eq!(&keeper.multiaddr[..keeper.multiaddr_len as usize], ix::HOME.as_bytes());
         assert_eq!(w.tokens(&who.keeper_vault()), bond);
         assert_eq!(w.tokens(&who.stake), START_STAKE - bond);
     }
     let market = w.market();
-    assert_eq!((market.keeper_count, market.keeper_slots[0], market.total_weight), (2, 0b11, 0));
-}
-
-#[test]
-fn the_lowest_free_place_is_taken() {
-    let mut w = Testbed::new();
-    w.alter(&pda::market(), |m: &mut Market| {
-        m.keeper_slots[0] = 0b1111_0111;
-        m.keeper_count = 7;
-    });
-    let who = w.pending_keeper(w.params.min_bond);
-    assert_eq!(w.read::<Keeper>(&who.keeper()).index, 3);
-    let next = w.pending_keeper(w.params.min_bond);
-    assert_eq!(w.read::<Keeper>(&next.keeper()).index, 8);
-}
-
-#[test]
-fn there_are_256_places() {
-    let mut w = Testbed::new();
-    w.alter(&pda::market(), |m: &mut Market| {
-        m.keeper_slots = [0xff; 32];
-        m.keeper_slots[31] = 0x7f;
-        m.keeper_count = 255;
-    });
-    let last = w.pending_keeper(w.params.min_bond);
-    assert_eq!(w.read::<Keeper>(&last.keeper()).index, 255);
-    let late = w.actor();
-    let instruction = ix::keeper_register(&w, &late, w.params.min_bond);
-    w.refused(instruction, &[&late.key], MarketError::TooManyKeepers);
-    assert_eq!(w.tokens(&late.stake), START_STAKE);
+    assert_eq!((market.keeper_count, market.keeper_slots, market.total_weight), (0, [0; 32], 0));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use gantry_market::constants::IDLE_REPORTS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::KeeperSuspended;
-use gantry_market::state::{Keeper, KEEPER_ACTIVE, KEEPER_PENDING};
+use gantry_market::state::{Keeper, KEEPER_ACTIVE, KEEPER_PENDING, NO_PLACE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::swap;
@@ -36,6 +36,7 @@ fn a_keeper_that_does_not_vote_loses_its_weight() {
     assert_emitted(&meta, &event);
     let keeper: Keeper = w.read(&idle.keeper());
     assert_eq!((keeper.status, keeper.weight, keeper.bond), (KEEPER_PENDING, 0, UNIT));
+    assert_eq!((keeper.index, w.market().keeper_count), (NO_PLACE, 1));
     assert_eq!((keeper.pending_since, keeper.former_weight, keeper.weight_since), (w.now(), UNIT, w.now()));
     assert_eq!(w.market().total_weight, 4 * UNIT);
     w.refused(ix::keeper_suspend(&idle.keeper()), &[], MarketError::KeeperNotIdle);

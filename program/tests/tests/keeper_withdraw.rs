@@ -33,7 +33,7 @@ fn everything_comes_back_and_the_place_is_free() {
     assert_eq!(w.lamports(&who.wallet()), START_LAMPORTS);
     let market = w.market();
     assert_eq!((market.keeper_count, market.keeper_slots), (0, [0; 32]));
-    let next = w.pending_keeper(BOND);
+    let next = w.keeper(BOND);
     assert_eq!(w.read::<Keeper>(&next.keeper()).index, 0);
 }
 
@@ -113,6 +113,7 @@ fn a_frozen_fee_vault_holds_no_bond() {
     let (mut w, who) = exited();
     w.alter(&who.keeper(), |k: &mut Keeper| k.earned = 7);
     w.alter(&pda::rewards(), |r: &mut Rewards| (r.earned, r.pending) = (7, 3));
+    w.gift(&pda::fee_vault(), 10);
     w.freeze(&pda::fee_vault(), true);
     w.ok(ix::keeper_withdraw(&who), &[&who.key]);
     assert_eq!(w.tokens(&who.stake), START_STAKE);

@@ -1,5 +1,5 @@
-//! A keeper's signer lets its weight count once its activation delay has passed. Nobody else can: weight that nobody
-//! votes with raises the quorum for everyone.
+//! A keeper's signer takes a place among the voters and lets the weight count, once the activation delay has passed. Nobody
+//! else can: weight that nobody votes with raises the quorum for everyone.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
@@ -7,7 +7,7 @@ use anchor_spl::token::TokenAccount;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::KeeperActivated;
 use crate::seeds;
-use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_PENDING};
+use crate::state::{Keeper, Market, KEEPER_PENDING};
 
 #[derive(Accounts)]
 pub struct KeeperActivate {
@@ -34,16 +34,14 @@ pub(crate) fn handler(ctx: &mut Context<KeeperActivate>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
-    let weight = accounts.keeper.bond.min(accounts.market.params.weight_cap);
-    let total_weight = accounts.market.total_weight.checked_add(weight).or_overflow()?;
-    accounts.market.total_weight = total_weight;
-    let (address, final_reports) = (*accounts.keeper.address(), accounts.market.final_reports);
-    let keeper = &mut accounts.keeper;
-    keeper.weigh(weight, now);
-    keeper.active_since = now;
-    keeper.takes_part(final_reports, now);
-    keeper.status = KEEPER_ACTIVE;
-    emit!(KeeperActivated { keeper: address, weight, total_weight });
+    let (market, keeper) = (&mut accounts.market, &mut accounts.keeper);
+    market.seat(keeper, now)?;
+    emit!(KeeperActivated {
+        keeper: *keeper.address(),
+        index: keeper.index,
+        weight: keeper.weight,
+        total_weight: market.total_weight,
+    });
     keeper.invariant(accounts.stake_vault.amount())?;
     accounts.market.invariant()
 }

@@ -1,5 +1,5 @@
-//! A wallet bonds itself as a keeper, names the key that signs for it, and takes a place among the voters. Its weight counts after the activation delay,
-//! so that nobody buys a vote on a period that has already happened.
+//! A wallet bonds itself as a keeper, names the key that signs for it, and waits. Its weight counts
+//! once it is activated after the delay, so that nobody buys a vote on a period that has already happened.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{self, Mint, Token, TokenAccount};
@@ -9,7 +9,7 @@ use crate::errors::MarketError;
 use crate::events::KeeperRegistered;
 use crate::instructions::keeper::keeper_set_signer::require_consent;
 use crate::seeds;
-use crate::state::{Keeper, Market, KEEPER_PENDING};
+use crate::state::{Keeper, Market, KEEPER_PENDING, NO_PLACE};
 use crate::token::{require_token_account, transfer};
 
 /// A keeper's libp2p address, padded with zeroes.
@@ -20,7 +20,6 @@ pub type Multiaddr = [u8; 128];
 pub struct KeeperRegister {
     #[account(mut)]
     pub wallet: Signer,
-    #[account(mut)]
     pub market: Account<Market>,
     #[account(address = market.stake_mint @ MarketError::WrongMint)]
     pub stake_mint: Account<Mint>,
@@ -92,7 +91,6 @@ pub(crate) fn handler(
         bond,
         &[],
     );
-    let index = accounts.market.take_keeper_slot()?;
     let wallet = *accounts.wallet.address();
     let address = *accounts.keeper.address();
     let keeper = &mut accounts.keeper;
@@ -104,12 +102,11 @@ pub(crate) fn handler(
     keeper.pending_since = now;
     keeper.multiaddr = multiaddr;
     keeper.multiaddr_len = multiaddr_len;
-    keeper.index = index;
+    keeper.index = NO_PLACE;
     keeper.status = KEEPER_PENDING;
     keeper.version = VERSION;
     keeper.bump = ctx.bumps.keeper;
     keeper.vault_bump = ctx.bumps.stake_vault;
-    emit!(KeeperRegistered { keeper: address, wallet, signer, index, bond });
-    keeper.invariant(accounts.stake_vault.amount())?;
-    accounts.market.invariant()
+    emit!(KeeperRegistered { keeper: address, wallet, signer, bond });
+    keeper.invariant(accounts.stake_vault.amount())
 }

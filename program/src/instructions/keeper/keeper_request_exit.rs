@@ -1,4 +1,4 @@
-//! A keeper leaves: its weight counts no more at once, its bond stays until the exit time.
+//! A keeper leaves: its place and its weight are gone at once, its bond stays until the exit time.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
@@ -30,14 +30,10 @@ pub(crate) fn handler(ctx: &mut Context<KeeperRequestExit>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let wait = accounts.market.params.keeper_exit_secs as i64;
     let exit_at = now.checked_add(wait).or_overflow()?;
-    let weight = accounts.keeper.weight;
-    accounts.market.total_weight = accounts.market.total_weight.checked_sub(weight).or_overflow()?;
-    let address = *accounts.keeper.address();
     let keeper = &mut accounts.keeper;
-    keeper.weigh(0, now);
-    keeper.status = KEEPER_EXITING;
+    accounts.market.unseat(keeper, KEEPER_EXITING, now)?;
     keeper.exit_at = exit_at;
-    emit!(KeeperExitRequested { keeper: address, exit_at });
+    emit!(KeeperExitRequested { keeper: *keeper.address(), exit_at });
     keeper.invariant(accounts.stake_vault.amount())?;
     accounts.market.invariant()
 }

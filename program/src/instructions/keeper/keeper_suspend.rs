@@ -1,4 +1,4 @@
-//! Anyone takes the weight of a keeper that does not vote. Its bond stays, and its signer may activate it again after
+//! Anyone takes the weight and the place of a keeper that does not vote. Its bond stays, and its signer may activate it again after
 //! the delay: less than a third of the weight delays reports only for as long as it takes to leave it out.
 
 use anchor_lang::prelude::*;
@@ -26,12 +26,9 @@ pub(crate) fn handler(ctx: &mut Context<KeeperSuspend>) -> Result<()> {
     let idle = keeper.is_idle(market.final_reports, market.params.period_secs, now)?;
     require!(idle, MarketError::KeeperNotIdle);
     let reports = market.final_reports.checked_sub(keeper.voted_reports).or_overflow()?;
-    let total_weight = market.total_weight.checked_sub(keeper.weight).or_overflow()?;
-    market.total_weight = total_weight;
-    keeper.weigh(0, now);
-    keeper.status = KEEPER_PENDING;
+    market.unseat(keeper, KEEPER_PENDING, now)?;
     keeper.pending_since = now;
-    emit!(KeeperSuspended { keeper: *keeper.address(), reports, total_weight });
+    emit!(KeeperSuspended { keeper: *keeper.address(), reports, total_weight: market.total_weight });
     keeper.invariant(accounts.stake_vault.amount())?;
     accounts.market.invariant()
 }

@@ -1,4 +1,4 @@
-//! A keeper whose exit time has come takes its bond, or what is left of it, and its rent, and frees its place.
+//! A keeper whose exit time has come takes its bond, or what is left of it, and its rent.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
@@ -13,7 +13,6 @@ use crate::token;
 pub struct KeeperWithdraw {
     #[account(mut)]
     pub wallet: Signer,
-    #[account(mut)]
     pub market: Account<Market>,
     #[account(mut, address = market.rewards @ MarketError::WrongAccount)]
     pub rewards: Account<Rewards>,
@@ -77,7 +76,6 @@ pub(crate) fn handler(ctx: &mut Context<KeeperWithdraw>) -> Result<()> {
     let (earned, rewards) = (accounts.keeper.earned, &mut accounts.rewards);
     rewards.earned = rewards.earned.checked_sub(earned).or_overflow()?;
     rewards.pending = rewards.pending.checked_add(earned).or_overflow()?;
-    accounts.market.free_keeper_slot(accounts.keeper.index)?;
     emit!(KeeperWithdrawn { keeper: *accounts.keeper.address(), amount });
-    accounts.market.invariant()
+    accounts.rewards.invariant(accounts.fee_vault.amount())
 }

@@ -1,12 +1,12 @@
 //! What somebody can make others lose without a gain of its own: what that costs, and what the others lose.
 
-use gantry_market::constants::{MAX_KEEPERS, RATING_SECS_PER_PAID};
+use gantry_market::constants::RATING_SECS_PER_PAID;
 use gantry_market::errors::MarketError;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Node, Params};
 use gantry_market_tests::setups::ASK;
 use gantry_market_tests::testbed::test_params;
-use gantry_market_tests::{ix, pda, Actor, Testbed};
+use gantry_market_tests::{ix, Actor, Testbed};
 
 use super::money::{wealth, Usd};
 use super::{disputes, griefing};
@@ -44,7 +44,6 @@ measured! {
     machines_are_held_by_an_order_that_is_never_whole,
     a_dispute_without_a_reason_holds_stake,
     a_lease_of_a_second_holds_the_rent_of_its_keeper,
-    pending_bonds_take_all_places_of_keepers,
 }
 
 /// Finding P 11.
@@ -128,29 +127,5 @@ pub fn a_lease_of_a_second_holds_the_rent_of_its_keeper() -> Harm {
             "{rent} lamports of the keeper are held for {RATING_SECS_PER_PAID} seconds and come back"
         ),
         bound: "the time to rate is a thousand times the time that was paid for, `rating_secs` at most",
-    }
-}
-
-/// Finding P 21.
-pub fn pending_bonds_take_all_places_of_keepers() -> Harm {
-    let mut w = Testbed::new();
-    let owned: Vec<Actor> = (0..MAX_KEEPERS).map(|_| w.pending_keeper(w.params.min_bond)).collect();
-    let honest = w.actor();
-    let register = ix::keeper_register(&w, &honest, 100 * w.params.min_bond);
-    w.refused(register.clone(), &[&honest.key], MarketError::TooManyKeepers);
-    let before = wealth(&w, &[&owned[0]]);
-    w.ok(ix::keeper_request_exit(&owned[0]), &[&owned[0].key]);
-    w.warp(i64::from(w.params.keeper_exit_secs));
-    w.ok(ix::keeper_withdraw(&owned[0]), &[&owned[0].key]);
-    let cost = Usd(before - wealth(&w, &[&owned[0]]));
-    w.ok(register, &[&honest.key]);
-    assert!(w.exists(&pda::keeper(&honest.wallet())));
-    Harm {
-        source: "P 21",
-        action: "Somebody registers keepers with the least bond until all 256 places are taken, and activates none",
-        cost,
-        harm: "nobody else becomes a keeper; those that vote continue".to_owned(),
-        bound: "256 × `min_bond` is bound for as long as it lasts, `keeper_exit_secs` at least, and governance can raise `min_bond` \
-                for the next ones",
     }
 }

@@ -1,6 +1,6 @@
 //! Attacks by keepers, and with their votes.
 
-use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
+use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, MAX_KEEPERS};
 use gantry_market::errors::MarketError;
 use gantry_market::state::{Keeper, Provider};
 use gantry_market_tests::ix::signed;
@@ -79,6 +79,39 @@ pub fn a_rivals_reserve_is_activated() -> Row {
         before: "0, and four fifths of the weight did not vote",
         profit: Usd(wealth(&w, &[&own]) - before),
         assumption: "",
+    }
+}
+
+/// Finding P 21.
+pub fn pending_bonds_take_all_places_of_keepers() -> Row {
+    let mut w = Testbed::new();
+    let owned: Vec<Actor> = (0..MAX_KEEPERS).map(|_| w.pending_keeper(w.params.min_bond)).collect();
+    let before = wealth(&w, &[&owned[0]]);
+    // Who only bonds takes no place.
+    let honest: Vec<Actor> = (0..6).map(|_| w.keeper(100 * w.params.min_bond)).collect();
+    assert_eq!(w.market().keeper_count, 6);
+    // Who takes a place and does not vote loses it to who does.
+    let (last, others) = owned.split_last().expect("there are some");
+    for keeper in &others[..usize::from(MAX_KEEPERS) - honest.len()] {
+        w.ok(ix::keeper_activate(keeper), &[&keeper.key]);
+    }
+    w.refused(ix::keeper_activate(last), &[&last.key], MarketError::TooManyKeepers);
+    let voters: Vec<&Actor> = honest.iter().collect();
+    for _ in 0..=IDLE_REPORTS {
+        w.voted(&voters);
+    }
+    let late = w.pending_keeper(w.params.min_bond);
+    w.warp(i64::from(w.params.keeper_activation_secs));
+    w.refused(ix::keeper_activate(&late), &[&late.key], MarketError::TooManyKeepers);
+    w.ok(ix::keeper_suspend(&owned[0].keeper()), &[]);
+    w.ok(ix::keeper_activate(&late), &[&late.key]);
+    Row {
+        source: "P 21",
+        attack: "Somebody registers 256 keepers with the least bond, so that nobody else finds a place",
+        instead: "nothing",
+        before: "0, and a bond a hundred times as large stayed out",
+        profit: Usd(wealth(&w, &[&owned[0]]) - before),
+        assumption: "256 keepers that vote take all places: each of them works, and answers with its bond",
     }
 }
 

@@ -104,6 +104,7 @@ played! {
         keepers::a_late_copy_of_the_final_root,
         keepers::unpaid_leases_hold_the_keepers_rent,
         keepers::a_rivals_reserve_is_activated,
+        keepers::pending_bonds_take_all_places_of_keepers,
         keepers::a_stolen_node_key_is_turned_into_a_finders_part,
         keepers::the_fault_is_opened_when_the_appeal_would_be_over,
         keepers::a_third_voids_the_fault_of_its_own_node,

@@ -1,7 +1,9 @@
 //! Keepers: bonds stay until their time, weight is what bonds weigh.
 
 use gantry_market::constants::CONSENT_TAG;
-use gantry_market::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED};
+use gantry_market::state::{
+    Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NO_PLACE,
+};
 
 use super::money::{amount, is_open};
 use super::slashes::cut_of;
@@ -29,7 +31,8 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         if let Some(keeper) = change.created() {
             must!(by_owner && keeper.bond >= market.params.min_bond, "a keeper bonds itself", "{at}");
             must!(-lost >= i128::from(keeper.bond), "the bond is in its vault", "{at}");
-            must!(keeper.weight == 0 && keeper.status == KEEPER_PENDING, "a new bond weighs nothing", "{at}");
+            let waits = keeper.weight == 0 && keeper.status == KEEPER_PENDING && keeper.index == NO_PLACE;
+            must!(waits, "a new bond weighs nothing and has no place", "{at}");
             let first = (keeper.signer_since, keeper.signer_until) == (act.now, 0);
             must!(first && consented(act, market, keeper), "a signer has agreed", "{at}");
             continue;
@@ -50,7 +53,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         }
         let (before, after) = change.both().expect("neither created nor closed");
         must!(
-            (before.wallet, before.index) == (after.wallet, after.index),
+            before.wallet == after.wallet && (before.index == after.index || before.status != after.status),
             "a keeper keeps its place",
             "{at}"
         );

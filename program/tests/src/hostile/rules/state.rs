@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
     Outage, Payout, Provider, Report, Rewards, FAULT_DISPUTE, FAULT_GUARANTEE, FAULT_OUTAGE, FAULT_PENDING,
-    FAULT_WORK, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+    FAULT_WORK, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, NO_PLACE, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -186,8 +186,12 @@ fn keepers(ledger: &Ledger, market: &Market) -> Verdict {
     let (mut weight, mut places) = (0u128, std::collections::BTreeSet::new());
     for (at, keeper) in ledger.all::<Keeper>() {
         weight += u128::from(keeper.weight);
-        let taken = market.keeper_slots[usize::from(keeper.index) / 8] & (1 << (keeper.index % 8)) != 0;
-        must!(taken && places.insert(keeper.index), "a keeper has a place of its own", "{at}");
+        if keeper.status == KEEPER_ACTIVE {
+            let taken = market.keeper_slots[usize::from(keeper.index) / 8] & (1 << (keeper.index % 8)) != 0;
+            must!(taken && places.insert(keeper.index), "who votes has a place of its own", "{at}");
+        } else {
+            must!(keeper.index == NO_PLACE, "who does not vote takes no place", "{at}: {}", keeper.index);
+        }
         must!(tokens(ledger, &pda::stake_vault(at)) >= keeper.bond, "the vault holds the bond", "{at}");
         must!(keeper.weight <= keeper.bond, "weight is bonded", "{at}");
         let votes = keeper.status == KEEPER_ACTIVE || keeper.weight == 0;

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -25,9 +28,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/guest/control"
+	"github.com/gantry-market/gantry/guest/image"
 	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -36,6 +41,22 @@ import (
 const hostInGuest = "10.0.2.2"
 
 var userNetwork = control.Network{Address: "10.0.2.15/24", Gateway: hostInGuest, DNS: "10.0.2.3"}
+
+// user opens the registry.
+var user = messages.RegistryCredential{User: "reader", Password: "open-sesame"}
+
+// closed is a registry that wants its user's password.
+func closed() http.Handler {
+	next := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, _ := r.BasicAuth(); name != user.User || password != user.Password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // pushed is an image with the probe of guest/container in a registry of this process. The reference is the guest's.
 func pushed(t *testing.T) string {
@@ -69,13 +90,13 @@ func pushed(t *testing.T) string {
 	config.Config = v1.Config{Entrypoint: []string{"/probe"}, Env: []string{"FROM=image"}, User: "1234:1235", WorkingDir: "/data"}
 	img, err = mutate.ConfigFile(img, config)
 	require.NoError(t, err)
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(closed())
 	t.Cleanup(server.Close)
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)
 	ref, err := name.NewTag(at.Host + "/job:latest")
 	require.NoError(t, err)
-	require.NoError(t, remote.Write(ref, img))
+	require.NoError(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: user.User, Password: user.Password})))
 	digest, err := img.Digest()
 	require.NoError(t, err)
 	return hostInGuest + ":" + at.Port() + "/job@" + digest.String()
@@ -100,21 +121,12 @@ func TestTheCustomersContainer(t *testing.T) {
 		Version: messages.Version, Image: pushed(t), Command: []string{"words of the job"}, Env: map[string]string{"SECRET": secret}, Salt: []byte("salt"),
 		MemoryMiB: 128, CPUs: 1, Network: messages.NetworkInternet,
 	}
-	r := l.boot(data, "-netdev", "user,id=n", "-device", "virtio-net-pci,netdev=n")
 	ctx, cancel := context.WithTimeout(t.Context(), bootFor)
 	defer cancel()
-	c := l.customer()
-	digest, err := job.Digest()
-	require.NoError(t, err)
-	c.subject.Job = digest
-	c.enrol(ctx, r)
-	x := c.challenge()
-	b := c.ask(ctx, r, x)
-	claims, err := c.judge(b, x, e)
-	c.accepted(claims, err, e)
+	r, c, b := l.proved(ctx, data, e, job)
 	sealer, err := seal.Read(b.OfKind(attest.KindSeal)[0], c.subject)
 	require.NoError(t, err)
-	d := messages.DeployRequest{Version: messages.Version, Lease: c.subject.Lease, Job: job}
+	d := messages.DeployRequest{Version: messages.Version, Lease: c.subject.Lease, Job: job, Registry: &user}
 	deploy := func(box []byte) (control.Receipt, error) {
 		return r.Deploy(ctx, control.DeployQuestion{Key: sealer.ID(), Sealed: box, Network: &userNetwork})
 	}
@@ -155,7 +167,7 @@ func TestTheCustomersContainer(t *testing.T) {
 	require.Empty(t, end.Failed)
 	require.Equal(t, 7, end.Code)
 	c.probed(output, secret)
-	for _, text := range []string{secret, "words of the job", "a word on the other output"} {
+	for _, text := range []string{secret, user.Password, "words of the job", "a word on the other output"} {
 		require.False(t, r.wire.has(text), "the host has seen %q", text)
 		console, err := os.ReadFile(r.console)
 		require.NoError(t, err)
@@ -166,23 +178,50 @@ func TestTheCustomersContainer(t *testing.T) {
 	r.end(t)
 }
 
+// proved boots a guest that proves to a customer what it is.
+func (l *lab) proved(ctx context.Context, data []byte, e image.Expected, job messages.JobSpec) (*running, *customer, *bundle.Bundle) {
+	r := l.boot(data, "-netdev", "user,id=n", "-device", "virtio-net-pci,netdev=n")
+	c := l.customer()
+	digest, err := job.Digest()
+	require.NoError(l.t, err)
+	c.subject.Job = digest
+	c.enrol(ctx, r)
+	x := c.challenge()
+	b := c.ask(ctx, r, x)
+	claims, err := c.judge(b, x, e)
+	c.accepted(claims, err, e)
+	return r, c, b
+}
+
+// A container that needs more memory than its job says ends, and the guest does not. Without a network it has none.
+func TestAContainerThatNeedsTooMuch(t *testing.T) {
+	long.Test(t, "it boots a machine on an emulated processor")
+	l := newLab(t)
+	data, e := build(t, "")
+	job := messages.JobSpec{Version: messages.Version, Image: pushed(t), Command: []string{"eat", "256"}, Salt: []byte("salt"), MemoryMiB: 64}
+	ctx, cancel := context.WithTimeout(t.Context(), bootFor)
+	defer cancel()
+	r, c, b := l.proved(ctx, data, e, job)
+	sealer, err := seal.Read(b.OfKind(attest.KindSeal)[0], c.subject)
+	require.NoError(t, err)
+	box, reader := sealed(t, sealer, messages.DeployRequest{Version: messages.Version, Lease: c.subject.Lease, Job: job, Registry: &user})
+	_, err = r.Deploy(ctx, control.DeployQuestion{Key: sealer.ID(), Sealed: box, Network: &userNetwork})
+	require.NoError(t, err)
+	output, end := follow(ctx, t, r, reader)
+	require.Equal(t, control.End{Code: 128 + 9}, end, "killed: %s", output)
+	require.Equal(t, "cards: [lo]\n", output)
+	require.NoError(t, r.Off(ctx))
+	r.end(t)
+}
+
 // follow reads a job's output to its end.
 func follow(ctx context.Context, t *testing.T, r *running, reader *seal.Reader) (output string, end control.End) {
-	for next := uint64(0); ; {
-		a, err := r.Output(ctx, next)
-		require.NoError(t, err)
-		for _, record := range a.Records {
-			plain, err := reader.Open(record)
-			require.NoError(t, err)
-			said, err := control.ReadRecord(plain)
-			require.NoError(t, err)
-			output += string(said.Output)
-			if said.End != nil {
-				return output, *said.End
-			}
-		}
-		next += uint64(len(a.Records))
-	}
+	end, err := control.Follow(ctx, r.Output, reader, func(said control.Record) error {
+		output += string(said.Output)
+		return nil
+	})
+	require.NoError(t, err)
+	return output, end
 }
 
 // probed checks what the probe has seen: see guest/container/testdata/probe.

@@ -58,25 +58,21 @@ func sealerOf(t *testing.T, host *control.Client, of seal.Subject) *seal.Sealer 
 
 // follow reads a job's output to its end, as its customer. The host's view is what the guest has sent.
 func follow(t *testing.T, host *control.Client, reader *seal.Reader) (phases []string, output []byte, end control.End, view []byte) {
-	for next := uint64(0); ; {
-		a, err := host.Output(t.Context(), next)
-		require.NoError(t, err)
+	end, err := control.Follow(t.Context(), func(ctx context.Context, from uint64) (control.OutputAnswer, error) {
+		a, err := host.Output(ctx, from)
 		for _, sealed := range a.Records {
-			plain, err := reader.Open(sealed)
-			require.NoError(t, err)
-			r, err := control.ReadRecord(plain)
-			require.NoError(t, err)
-			if r.Phase != "" {
-				phases = append(phases, r.Phase)
-			}
-			output, view = append(output, r.Output...), append(view, sealed...)
-			if r.End != nil {
-				require.True(t, a.Over)
-				return phases, output, *r.End, view
-			}
+			view = append(view, sealed...)
 		}
-		next += uint64(len(a.Records))
-	}
+		return a, err
+	}, reader, func(r control.Record) error {
+		if r.Phase != "" {
+			phases = append(phases, r.Phase)
+		}
+		output = append(output, r.Output...)
+		return nil
+	})
+	require.NoError(t, err)
+	return phases, output, end, view
 }
 
 // A sealed job runs once, in its lease's guest. The host carries its output, and cannot read it.

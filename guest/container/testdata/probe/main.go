@@ -28,6 +28,7 @@ type report struct {
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "eat" {
+		fmt.Println("cards:", cards())
 		mib, _ := strconv.Atoi(os.Args[2])
 		all := make([]byte, mib<<20)
 		for i := 0; i < len(all); i += 4096 {
@@ -54,10 +55,7 @@ func main() {
 			r.Processes++
 		}
 	}
-	cards, _ := net.Interfaces()
-	for _, c := range cards {
-		r.Interfaces = append(r.Interfaces, c.Name)
-	}
+	r.Interfaces = cards()
 	files, _ = os.ReadDir("/dev")
 	for _, f := range files {
 		r.Devices = append(r.Devices, f.Name())
@@ -88,6 +86,15 @@ func main() {
 		os.Exit(1)
 	}
 	os.Exit(7)
+}
+
+// cards are the names of the network cards.
+func cards() (names []string) {
+	all, _ := net.Interfaces()
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // readSome reads a little of a file that must have something.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // report is what a container sees.
@@ -35,6 +37,9 @@ func main() {
 			all[i] = 1
 		}
 		fmt.Println("eaten", len(all))
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == "nothing" {
 		return
 	}
 	if len(os.Args) == 2 && os.Args[1] == "wait" {
@@ -72,6 +77,19 @@ func main() {
 		"raw socket": func() error {
 			_, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP)
 			return err
+		},
+		"user namespace": func() error {
+			cmd := exec.Command("/proc/self/exe", "nothing")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+			return cmd.Run()
+		},
+		"io_uring": func() error {
+			const setup = 425
+			var params [128]byte
+			if _, _, errno := syscall.Syscall(setup, 8, uintptr(unsafe.Pointer(&params)), 0); errno != 0 {
+				return errno
+			}
+			return nil
 		},
 		"write /sys":  func() error { return os.WriteFile("/sys/kernel/mm/transparent_hugepage/enabled", []byte("never"), 0) },
 		"see kcore":   func() error { _, err := readSome("/proc/kcore"); return err },

@@ -65,7 +65,7 @@ for part in "$@"; do
     ;;
   # Container images that are built and run.
   images) "$root/scripts/toolchain.sh" sandbox && "$root/scripts/build.sh" surfnet go && go test -tags e2e -count=1 -timeout 30m -v ./packaging/images ;;
-  # The measured guest's image, built twice from empty caches, and booted with a TPM.
+  # The measured guest's image, built twice from empty caches, and booted with a TPM. It runs a container.
   guest) "$root/scripts/toolchain.sh" guest && GANTRY_TEST_ALL=1 go test -count=1 -timeout 2h -v ./guest/... ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;

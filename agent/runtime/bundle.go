@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
@@ -214,17 +214,17 @@ func signalContainer(dir leaseDir, leaseID, signal string) error {
 }
 
 // ociSpec is how runsc runs a job.
-func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
-	args, err := jobspec.Arguments(spec.job(), image)
+func ociSpec(spec Spec, config v1.Config, rootfs string) (*specs.Spec, error) {
+	args, err := jobspec.Arguments(spec.job(), config)
 	if err != nil {
 		return nil, err
 	}
-	name, of := jobspec.UserOf(spec.job(), image)
-	who, err := imageUser(name, of, rootfs)
+	name, of := jobspec.UserOf(spec.job(), config)
+	who, err := image.User(name, of, rootfs)
 	if err != nil {
 		return nil, err
 	}
-	cwd := image.WorkingDir
+	cwd := config.WorkingDir
 	if cwd == "" {
 		cwd = "/"
 	}
@@ -237,7 +237,7 @@ func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
 		Version: specs.Version,
 		Process: &specs.Process{
 			User: specs.User{UID: uint32(who.Uid), GID: uint32(who.Gid), AdditionalGids: extra},
-			Args: args, Env: containerEnvironment(spec, image.Env, who.Home), Cwd: cwd, NoNewPrivileges: true,
+			Args: args, Env: containerEnvironment(spec, config.Env, who.Home), Cwd: cwd, NoNewPrivileges: true,
 			Capabilities: &specs.LinuxCapabilities{Bounding: capabilities, Effective: capabilities, Permitted: capabilities},
 			Rlimits:      []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: hard, Soft: soft}},
 		},
@@ -295,19 +295,5 @@ func temporary(rootfs string, config *specs.Spec) error {
 // the container. What the image says to the loader of its programs (LD_LIBRARY_PATH, LD_PRELOAD) holds as in "docker run":
 // no program of the node's is loaded there but gantry-shell, which has no loader.
 func containerEnvironment(spec Spec, image []string, home string) []string {
-	env := map[string]string{"PATH": defaultPath, "HOME": home}
-	for _, pair := range image {
-		if name, value, ok := strings.Cut(pair, "="); ok && !jobspec.SetByNode(name, true) && !strings.ContainsRune(pair, 0) {
-			env[name] = value
-		}
-	}
-	for name, value := range spec.variables() {
-		env[name] = value
-	}
-	out := make([]string, 0, len(env))
-	for name, value := range env {
-		out = append(out, name+"="+value)
-	}
-	sort.Strings(out)
-	return out
+	return jobspec.Environment(image, home, spec.variables())
 }

@@ -119,7 +119,7 @@ func (l Limits) processes() uint64 {
 	return l.Processes
 }
 
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+const defaultPath = jobspec.DefaultPath
 
 // environment is all that a process sees of its surroundings.
 func (s Spec) environment(workDir string) []string {

@@ -8,6 +8,10 @@
 // Sealing is HPKE (RFC 9180) with ML-KEM-768 and X25519, HKDF-SHA256 and ChaCha20-Poly1305. The info is
 // "gantry-seal-1" ‖ lease ‖ job. The plaintext is a counter, u64le, and the message: a key opens no counter twice, and none
 // below one that it has opened.
+//
+// What comes back is sealed as well. Both sides derive a key from the same HPKE context, by its exporter with the context
+// "gantry-seal-back-1". Each record is ChaCha20-Poly1305 with its number, u64le, as the end of the nonce. So a record opens in its own
+// turn alone, and whoever carries the records can only keep back the last ones.
 package seal
 
 import (
@@ -44,6 +48,9 @@ var (
 
 const counterBytes = 8
 
+// encapsulated is how long HPKE's encapsulated key is, which a sealed message begins with: 1088 bytes of ML-KEM-768, 32 of X25519.
+const encapsulated = 1088 + 32
+
 func kem() hpke.KEM { return hpke.MLKEM768X25519() }
 
 // Subject is what a key is for.
@@ -79,20 +86,40 @@ func (k *Key) Evidence() attest.Evidence {
 	}}
 }
 
+// Subject is what the key is for.
+func (k *Key) Subject() Subject { return k.of }
+
 // Open opens what was sealed, once. Errors: ErrOther, ErrUsed.
 func (k *Key) Open(sealed []byte) ([]byte, error) {
-	plain, err := hpke.Open(k.private, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), k.of.info(), sealed)
+	plain, _, err := k.Converse(sealed)
+	return plain, err
+}
+
+// Converse is Open, and also returns the way back to who has sealed the message. Errors: ErrOther, ErrUsed.
+func (k *Key) Converse(sealed []byte) ([]byte, *Writer, error) {
+	if len(sealed) < encapsulated {
+		return nil, nil, ErrOther
+	}
+	r, err := hpke.NewRecipient(sealed[:encapsulated], k.private, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), k.of.info())
+	if err != nil {
+		return nil, nil, ErrOther
+	}
+	plain, err := r.Open(nil, sealed[encapsulated:])
 	if err != nil || len(plain) < counterBytes {
-		return nil, ErrOther
+		return nil, nil, ErrOther
+	}
+	back, err := newBack(r.Export)
+	if err != nil {
+		return nil, nil, err
 	}
 	n := binary.LittleEndian.Uint64(plain)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if n <= k.last {
-		return nil, ErrUsed
+		return nil, nil, ErrUsed
 	}
 	k.last = n
-	return plain[counterBytes:], nil
+	return plain[counterBytes:], &Writer{back}, nil
 }
 
 // Sealer is the customer's side. It is safe for concurrent use.
@@ -121,15 +148,29 @@ func (s *Sealer) ID() [32]byte { return sha256.Sum256(s.public.Bytes()) }
 
 // Seal seals a message, which opens once, and not after a later one.
 func (s *Sealer) Seal(message []byte) ([]byte, error) {
+	out, _, err := s.Converse(message)
+	return out, err
+}
+
+// Converse is Seal, and also returns a reader of what the key's owner sends back.
+func (s *Sealer) Converse(message []byte) ([]byte, *Reader, error) {
 	s.mu.Lock()
 	s.n++
 	n := s.n
 	s.mu.Unlock()
-	out, err := hpke.Seal(s.public, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), s.of.info(), append(binary.LittleEndian.AppendUint64(nil, n), message...))
+	enc, sender, err := hpke.NewSender(s.public, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), s.of.info())
 	if err != nil {
-		return nil, fmt.Errorf("seal: %w", err)
+		return nil, nil, fmt.Errorf("seal: %w", err)
 	}
-	return out, nil
+	box, err := sender.Seal(nil, append(binary.LittleEndian.AppendUint64(nil, n), message...))
+	if err != nil {
+		return nil, nil, fmt.Errorf("seal: %w", err)
+	}
+	back, err := newBack(sender.Export)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.Concat(enc, box), &Reader{back}, nil
 }
 
 func parse(e attest.Evidence) (of Subject, public hpke.PublicKey, err error) {

@@ -112,9 +112,9 @@ func (c *Client) Evidence(ctx context.Context, challenge attest.Challenge, of se
 	return b, a.Findings, nil
 }
 
-// Open brings what the customer has sealed to a key. Error: ErrRefused.
-func (c *Client) Open(ctx context.Context, key [32]byte, sealed []byte) (Receipt, error) {
-	a, err := c.ask(ctx, Question{Open: &OpenQuestion{key, sealed}})
+// Deploy brings the job that the customer has sealed to a key. The guest has opened it when this returns, and runs it. Error: ErrRefused.
+func (c *Client) Deploy(ctx context.Context, q DeployQuestion) (Receipt, error) {
+	a, err := c.ask(ctx, Question{Deploy: &q})
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -122,6 +122,18 @@ func (c *Client) Open(ctx context.Context, key [32]byte, sealed []byte) (Receipt
 		return Receipt{}, fmt.Errorf("receipt: %w", errEmpty)
 	}
 	return *a.Receipt, nil
+}
+
+// Output returns the sealed records of the job from a number on, and waits for one. Error: ErrRefused.
+func (c *Client) Output(ctx context.Context, from uint64) (OutputAnswer, error) {
+	a, err := c.ask(ctx, Question{Output: &OutputQuestion{from}})
+	if err != nil {
+		return OutputAnswer{}, err
+	}
+	if a.Output == nil {
+		return OutputAnswer{}, fmt.Errorf("output: %w", errEmpty)
+	}
+	return *a.Output, nil
 }
 
 // Off has the guest switch itself off.

@@ -8,4 +8,7 @@
 //
 // The host is not trusted by the guest's customer. It forwards questions and answers, and may keep them back. What counts is in
 // the answers: evidence that a TPM or TEE has signed, and what is sealed to a key in it.
+//
+// A job's output is sealed for the customer before it is on the port (Record). The host asks for the records by their number. It
+// learns when they come, how long they are, and that the job is over.
 package control

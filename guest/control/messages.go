@@ -16,7 +16,7 @@ const (
 	// Greeting is what the guest sends before the session.
 	Greeting = "\x00gantry-guest-1\n"
 	// Version of the messages.
-	Version = 1
+	Version = 2
 	// MaxMessage is the longest message, bytes: a bundle with an event log.
 	MaxMessage = 5 << 20
 )
@@ -33,10 +33,12 @@ type Question struct {
 	Activate *ActivateQuestion `cbor:"3,keyasint,omitempty"`
 	// Evidence asks for evidence, and for a key to which the customer of a lease can seal.
 	Evidence *EvidenceQuestion `cbor:"4,keyasint,omitempty"`
-	// Open brings what was sealed to such a key.
-	Open *OpenQuestion `cbor:"5,keyasint,omitempty"`
+	// Deploy brings the job that was sealed to such a key.
+	Deploy *DeployQuestion `cbor:"5,keyasint,omitempty"`
 	// Off asks the guest to switch itself off.
 	Off *OffQuestion `cbor:"6,keyasint,omitempty"`
+	// Output asks for what the job has put out.
+	Output *OutputQuestion `cbor:"7,keyasint,omitempty"`
 }
 
 // KeysQuestion is empty.
@@ -64,10 +66,27 @@ type EvidenceQuestion struct {
 	Job      [32]byte `cbor:"9,keyasint"`
 }
 
-// OpenQuestion is a message that is sealed to the key with an id.
-type OpenQuestion struct {
+// DeployQuestion is a messages.DeployRequest that is sealed to the key with an id, and the network on which the guest fetches the
+// job's image.
+type DeployQuestion struct {
 	Key    [32]byte `cbor:"1,keyasint"`
 	Sealed []byte   `cbor:"2,keyasint"`
+	// Network of the guest's only network card; nil for none.
+	Network *Network `cbor:"3,keyasint,omitempty"`
+}
+
+// Network is how a network card is set up. It is the host's word, as all that comes over its network.
+type Network struct {
+	// Address is the guest's, with the length of its network's prefix.
+	Address string `cbor:"1,keyasint"`
+	Gateway string `cbor:"2,keyasint"`
+	// DNS is the address of a server of names.
+	DNS string `cbor:"3,keyasint"`
+}
+
+// OutputQuestion asks for the records from a number on, and waits until there is one. The guest forgets those before.
+type OutputQuestion struct {
+	From uint64 `cbor:"1,keyasint"`
 }
 
 // Answer is the guest's. Refused is empty where it has answered.
@@ -82,8 +101,52 @@ type Answer struct {
 	Bundle []byte `cbor:"5,keyasint,omitempty"`
 	// Findings say what evidence the guest has, and why it has no other.
 	Findings []string `cbor:"6,keyasint,omitempty"`
-	// Receipt says that a message was opened.
+	// Receipt says that a sealed job was opened.
 	Receipt *Receipt `cbor:"7,keyasint,omitempty"`
+	// Output is what the job has put out.
+	Output *OutputAnswer `cbor:"8,keyasint,omitempty"`
+}
+
+// OutputAnswer has the next records, each a [Record] that is sealed for the customer (package seal).
+type OutputAnswer struct {
+	Records [][]byte `cbor:"1,keyasint"`
+	// Over says that the last of them is the last of all.
+	Over bool `cbor:"2,keyasint"`
+}
+
+// Record is a step of a job. The host does not see what it says, only when it comes and how long it is.
+type Record struct {
+	// Phase is what the guest does now: one of the Phase constants.
+	Phase string `cbor:"1,keyasint,omitempty"`
+	// Output is what the container has written, on either of its outputs.
+	Output []byte `cbor:"2,keyasint,omitempty"`
+	// End is set in the last record.
+	End *End `cbor:"3,keyasint,omitempty"`
+}
+
+// End is how a job has ended.
+type End struct {
+	// Code is the container's exit code; 128 and a signal's number if that has ended it.
+	Code int `cbor:"1,keyasint"`
+	// Failed says why the container did not run; Code means nothing then.
+	Failed string `cbor:"2,keyasint,omitempty"`
+}
+
+// Phases of a job.
+const (
+	PhasePull = "pull"
+	PhaseRun  = "run"
+)
+
+// Encode writes a record.
+func (r Record) Encode() ([]byte, error) { return cbor.Marshal(r) }
+
+// ReadRecord reads a record that was opened.
+func ReadRecord(plain []byte) (r Record, err error) {
+	if err = cbor.Unmarshal(plain, &r); err != nil {
+		return r, fmt.Errorf("record of a job: %w", err)
+	}
+	return r, nil
 }
 
 // KeysAnswer has the forms of package tpm.
@@ -93,16 +156,17 @@ type KeysAnswer struct {
 	Chain []byte `cbor:"3,keyasint"`
 }
 
-// Receipt is the guest key's signature (package attest/guest): that the process with this key has opened a message.
+// Receipt is the guest key's signature (package attest/guest): that the process with this key has opened a sealed job. It is about the
+// sealed bytes, which the host has: a digest of what is in them would let the host try guesses.
 type Receipt struct {
 	// Digest is that of [Opened].
 	Digest    [32]byte `cbor:"1,keyasint"`
 	Signature [64]byte `cbor:"2,keyasint"`
 }
 
-// Opened is the digest that a receipt signs: sha256("gantry-guest-opened-1" ‖ id of the sealing key ‖ message).
-func Opened(key [32]byte, message []byte) [32]byte {
-	return sha256.Sum256(slices.Concat([]byte("gantry-guest-opened-1"), key[:], message))
+// Opened is the digest that a receipt signs: sha256("gantry-guest-opened-2" ‖ id of the sealing key ‖ sealed job).
+func Opened(key [32]byte, sealed []byte) [32]byte {
+	return sha256.Sum256(slices.Concat([]byte("gantry-guest-opened-2"), key[:], sealed))
 }
 
 // write encodes a message.

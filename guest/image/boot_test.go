@@ -18,7 +18,6 @@ import (
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/guest/image"
 	"github.com/gantry-market/gantry/internal/testkit/long"
 )
@@ -174,38 +173,8 @@ func TestMeasuredBoot(t *testing.T) {
 		require.ErrorIs(t, err, attest.ErrStale)
 		require.ErrorContains(t, err, "other evidence")
 	})
-	t.Run("sealed", func(t *testing.T) { sealed(ctx, t, c, r, b) })
-
 	require.NoError(t, r.Off(ctx))
 	r.end(t)
-}
-
-// sealed: what the customer seals opens in the guest that has quoted, once, for its lease and job.
-func sealed(ctx context.Context, t *testing.T, c *customer, r *running, b *bundle.Bundle) {
-	sealer, err := seal.Read(b.OfKind(attest.KindSeal)[0], c.subject)
-	require.NoError(t, err)
-	message := []byte("a token of a registry")
-	box, err := sealer.Seal(message)
-	require.NoError(t, err)
-	receipt, err := r.Open(ctx, sealer.ID(), box)
-	require.NoError(t, err)
-	key, ok := b.OfKind(attest.KindGuest)[0].Item(guest.ItemKey)
-	require.True(t, ok)
-	require.Equal(t, control.Opened(sealer.ID(), message), receipt.Digest)
-	require.True(t, guest.VerifyAnswer([32]byte(key), sealer.ID(), receipt.Digest, receipt.Signature))
-	_, err = r.Open(ctx, sealer.ID(), box)
-	require.ErrorIs(t, err, control.ErrRefused)
-	require.ErrorContains(t, err, seal.ErrUsed.Error())
-	_, err = r.Open(ctx, random(), box)
-	require.ErrorIs(t, err, control.ErrRefused)
-	other, err := seal.New(c.subject)
-	require.NoError(t, err)
-	stranger, err := seal.Read(other.Evidence(), c.subject)
-	require.NoError(t, err)
-	box, err = stranger.Seal(message)
-	require.NoError(t, err)
-	_, err = r.Open(ctx, sealer.ID(), box)
-	require.ErrorContains(t, err, seal.ErrOther.Error())
 }
 
 // Another image and another command line boot, and their TPM says so: the policy of the genuine image refuses them, and one

@@ -60,8 +60,10 @@ const (
 	FirmwareVars = "usr/share/OVMF/OVMF_VARS_4M.fd"
 )
 
-// modules are loaded in this order. All else that the guest needs is in the kernel. The last two serve confidential machines alone.
+// modules are loaded in this order. All else that the guest needs is in the kernel: network cards of QEMU, the file system of
+// containers, and reports of processors. The last two serve confidential machines alone.
 var modules = []string{
+	"kernel/net/core/failover.ko.xz", "kernel/drivers/net/net_failover.ko.xz", "kernel/drivers/net/virtio_net.ko.xz", "kernel/fs/overlayfs/overlay.ko.xz",
 	"kernel/fs/configfs/configfs.ko.xz", "kernel/drivers/virt/coco/tsm.ko.xz", "kernel/drivers/virt/coco/sev-guest/sev-guest.ko.xz",
 	"kernel/drivers/virt/coco/tdx-guest/tdx-guest.ko.xz",
 }

@@ -1,11 +1,13 @@
 package image_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,6 +55,38 @@ type running struct {
 	*control.Client
 	ended   func() error
 	console string
+	wire    *wire
+}
+
+// wire is the host's end of the control port. It keeps all that goes through it.
+type wire struct {
+	net.Conn
+	mu   sync.Mutex
+	seen bytes.Buffer
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	w.keep(b[:n])
+	return n, err
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.keep(b)
+	return w.Conn.Write(b)
+}
+
+func (w *wire) keep(b []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen.Write(b)
+}
+
+// has reports whether a text went over the wire.
+func (w *wire) has(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return bytes.Contains(w.seen.Bytes(), []byte(text))
 }
 
 // boot starts a machine with a new TPM and waits until the guest answers.
@@ -72,7 +106,7 @@ func (l *lab) boot(data []byte, extra ...string) *running {
 	}
 	port, console := filepath.Join(dir, "port"), filepath.Join(dir, "console")
 	cmd := exec.Command(qemu, append([]string{
-		"-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "512", "-smp", "1", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "1", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", file("guest.efi", data),
 		"-drive", "if=pflash,format=raw,unit=0,readonly=on,file=" + file("code.fd", l.code),
 		"-drive", "if=pflash,format=raw,unit=1,file=" + file("vars.fd", l.vars),
@@ -95,7 +129,8 @@ func (l *lab) boot(data []byte, extra ...string) *running {
 		_ = ended()
 	})
 	began := time.Now()
-	r.Client, err = control.NewClient(ctx, dial(ctx, t, port))
+	r.wire = &wire{Conn: dial(ctx, t, port)}
+	r.Client, err = control.NewClient(ctx, r.wire)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Client.Close() })
 	_, err = r.Keys(ctx)

@@ -33,19 +33,22 @@ type Answerer struct {
 	tpm     TPM
 	sources collect.Sources
 	key     *guest.Key
+	runner  Runner
+	running sync.WaitGroup // the job
 
 	mu   sync.Mutex // one question at a time: devices answer so, and so keys are in order
 	keys []*seal.Key
+	job  *output
 }
 
 // NewAnswerer makes the guest's key.
-func NewAnswerer(t TPM, sources collect.Sources) (*Answerer, error) {
+func NewAnswerer(t TPM, sources collect.Sources, runner Runner) (*Answerer, error) {
 	key, err := guest.NewKey()
 	if err != nil {
 		return nil, err
 	}
 	sources.TPM, sources.Measured = t, true
-	return &Answerer{tpm: t, sources: sources, key: key}, nil
+	return &Answerer{tpm: t, sources: sources, key: key, runner: runner}, nil
 }
 
 var (
@@ -54,8 +57,14 @@ var (
 	errEmpty = errors.New("the question asks for nothing that this guest knows")
 )
 
+// Wait waits until no job runs any more. A job ends with the context of the question that has brought it.
+func (a *Answerer) Wait() { a.running.Wait() }
+
 // Answer implements control.Handler.
 func (a *Answerer) Answer(ctx context.Context, q control.Question) (control.Answer, error) {
+	if q.Output != nil {
+		return a.output(ctx, q.Output)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -67,10 +76,22 @@ func (a *Answerer) Answer(ctx context.Context, q control.Question) (control.Answ
 		return control.Answer{Secret: secret}, err
 	case q.Evidence != nil:
 		return a.evidence(ctx, q.Evidence)
-	case q.Open != nil:
-		return a.open(q.Open)
+	case q.Deploy != nil:
+		return a.deploy(ctx, q.Deploy)
 	}
 	return control.Answer{}, errEmpty
+}
+
+// output answers beside other questions: it waits for the job.
+func (a *Answerer) output(ctx context.Context, q *control.OutputQuestion) (out control.Answer, err error) {
+	a.mu.Lock()
+	job := a.job
+	a.mu.Unlock()
+	if job == nil {
+		return out, ErrNoJob
+	}
+	out.Output, err = job.read(ctx, q.From)
+	return out, err
 }
 
 func (a *Answerer) evidence(ctx context.Context, q *control.EvidenceQuestion) (out control.Answer, err error) {
@@ -93,22 +114,6 @@ func (a *Answerer) evidence(ctx context.Context, q *control.EvidenceQuestion) (o
 	a.keys = append(a.keys, key)
 	a.keys = a.keys[max(0, len(a.keys)-maxKeys):]
 	return out, nil
-}
-
-func (a *Answerer) open(q *control.OpenQuestion) (out control.Answer, err error) {
-	for _, k := range a.keys {
-		if k.ID() != q.Key {
-			continue
-		}
-		message, err := k.Open(q.Sealed)
-		if err != nil {
-			return out, err
-		}
-		digest := control.Opened(q.Key, message)
-		out.Receipt = &control.Receipt{Digest: digest, Signature: a.key.SignAnswer(q.Key, digest)}
-		return out, nil
-	}
-	return out, ErrNoKey
 }
 
 // Inventory is what the guest sees of itself. It has no GPUs: this version of the guest has no driver for them.

@@ -41,14 +41,18 @@ func (c certificates) Get(key string) ([]byte, error) {
 }
 
 // serve runs a guest's side in this process, over a TPM at a path.
-func serve(t *testing.T, path string) (host *control.Client, ended <-chan error) {
+func serve(t *testing.T, path string, runner machine.Runner) (host *control.Client, ended <-chan error) {
 	a, err := machine.NewAnswerer(chip{device.New(device.Options{Path: path, LogPath: os.DevNull})}, collect.Sources{
 		Inventory: machine.Inventory, TEE: collect.TSM{Path: t.TempDir() + "/none"}.Report,
-	})
+	}, runner)
 	require.NoError(t, err)
 	here, there := net.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- control.Serve(t.Context(), there, a.Answer) }()
+	go func() {
+		err := control.Serve(t.Context(), there, a.Answer)
+		a.Wait()
+		done <- err
+	}()
 	host, err = control.NewClient(t.Context(), here)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = host.Close() })
@@ -75,10 +79,11 @@ func TestEvidence(t *testing.T) {
 	p := policy.Default()
 	p.Roots.TPM = []string{root}
 
-	host, ended := serve(t, software.Socket())
+	host, ended := serve(t, software.Socket(), nothing)
 	public, node, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
-	of := seal.Subject{Lease: [32]byte{1}, Job: [32]byte{2}}
+	job := newJob(nil)
+	of := subject(t, job)
 	x := attest.Challenge{GenesisHash: [32]byte{3}, Program: [32]byte{4}, ID: [32]byte{5}, Node: [32]byte{6}, NodeKey: [32]byte(public), Expiry: time.Now().Add(time.Minute).Unix()}
 
 	trust, _, err := policy.TPMTrust(p, known)
@@ -109,15 +114,13 @@ func TestEvidence(t *testing.T) {
 
 	sealer, err := seal.Read(b.OfKind(attest.KindSeal)[0], of)
 	require.NoError(t, err)
-	box, err := sealer.Seal([]byte("secret"))
+	box, err := sealer.Seal(encode(t, job))
 	require.NoError(t, err)
-	receipt, err := host.Open(t.Context(), sealer.ID(), box)
+	receipt, err := host.Deploy(t.Context(), control.DeployQuestion{Key: sealer.ID(), Sealed: box})
 	require.NoError(t, err)
 	key, _ := b.OfKind(attest.KindGuest)[0].Item(guest.ItemKey)
-	require.Equal(t, control.Opened(sealer.ID(), []byte("secret")), receipt.Digest)
+	require.Equal(t, control.Opened(sealer.ID(), box), receipt.Digest)
 	require.True(t, guest.VerifyAnswer([32]byte(key), sealer.ID(), receipt.Digest, receipt.Signature))
-	_, err = host.Open(t.Context(), sealer.ID(), box)
-	require.ErrorContains(t, err, seal.ErrUsed.Error())
 
 	require.NoError(t, host.Off(t.Context()))
 	require.ErrorIs(t, <-ended, control.ErrOff)
@@ -125,7 +128,7 @@ func TestEvidence(t *testing.T) {
 
 // The guest names what it lacks, and forgets old keys.
 func TestRefusals(t *testing.T) {
-	host, ended := serve(t, t.TempDir()+"/no-tpm")
+	host, ended := serve(t, t.TempDir()+"/no-tpm", nothing)
 	_, err := host.Keys(t.Context())
 	require.ErrorIs(t, err, control.ErrRefused)
 	require.ErrorContains(t, err, "there is no TPM 2.0")
@@ -139,13 +142,13 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 	box, err := old.Seal(nil)
 	require.NoError(t, err)
-	_, err = host.Open(t.Context(), [32]byte{1}, box)
+	_, err = host.Deploy(t.Context(), control.DeployQuestion{Key: [32]byte{1}, Sealed: box})
 	require.ErrorContains(t, err, machine.ErrNoKey.Error())
 	for range 4 {
 		_, _, err = host.Evidence(t.Context(), x, of)
 		require.NoError(t, err)
 	}
-	_, err = host.Open(t.Context(), old.ID(), box)
+	_, err = host.Deploy(t.Context(), control.DeployQuestion{Key: old.ID(), Sealed: box})
 	require.ErrorContains(t, err, machine.ErrNoKey.Error())
 
 	require.NoError(t, host.Close())

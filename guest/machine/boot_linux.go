@@ -20,6 +20,13 @@ import (
 const (
 	modulesDir = "/modules"
 	portsDir   = "/sys/class/virtio-ports"
+	groupsDir  = "/sys/fs/cgroup"
+	imagesDir  = "/images"
+	workDir    = "/work"
+	resolvFile = "/etc/resolv.conf"
+
+	// rootSize is the part of the memory that files may take.
+	rootSize = "75%"
 )
 
 const (
@@ -27,7 +34,7 @@ const (
 	portPause = 20 * time.Millisecond
 )
 
-// mounts are file systems of the kernel. configfs comes after its module.
+// mounts are file systems of the kernel. configfs needs its module.
 var mounts = []struct {
 	kind, at string
 	flags    uintptr
@@ -36,15 +43,70 @@ var mounts = []struct {
 	{"sysfs", "/sys", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 	{"devtmpfs", "/dev", unix.MS_NOSUID | unix.MS_NOEXEC},
 	{"securityfs", "/sys/kernel/security", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+	{"configfs", "/sys/kernel/config", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+	{"cgroup2", groupsDir, unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 }
 
-// Boot mounts the kernel's file systems and loads the modules.
+// settings take parts of the kernel away that a container's program could attack, and that the guest does not need. They are set once
+// the modules are loaded.
+var settings = []struct{ name, value string }{
+	{"user/max_user_namespaces", "0"},
+	{"kernel/io_uring_disabled", "2"},
+	{"kernel/unprivileged_bpf_disabled", "1"},
+	{"kernel/perf_event_paranoid", "3"},
+	{"kernel/dmesg_restrict", "1"},
+	{"kernel/kexec_load_disabled", "1"},
+	{"kernel/modules_disabled", "1"},
+	{"net/ipv6/conf/all/disable_ipv6", "1"}, // the host names an address of IPv4
+}
+
+// Boot loads the modules, goes to a root in memory, mounts the kernel's file systems, and makes the kernel smaller.
 func Boot(log zerolog.Logger) error {
+	if err := loadAll(log); err != nil {
+		return err
+	}
+	if err := switchRoot(); err != nil {
+		return fmt.Errorf("go to a root in memory: %w", err)
+	}
 	for _, m := range mounts {
 		if err := unix.Mount(m.kind, m.at, m.kind, m.flags, ""); err != nil {
 			return fmt.Errorf("mount %s at %s: %w", m.kind, m.at, err)
 		}
 	}
+	for _, s := range settings {
+		if err := os.WriteFile(filepath.Join("/proc/sys", s.name), []byte(s.value), 0); err != nil {
+			return fmt.Errorf("setting of the kernel: %w", err)
+		}
+	}
+	return nil
+}
+
+// switchRoot goes to a new root. The kernel's first one cannot be exchanged, so that containers could not leave it. Images and what
+// containers write are in the new one.
+func switchRoot() error {
+	const fresh = "/sys" // a folder that is there
+	if err := unix.Mount("tmpfs", fresh, "tmpfs", unix.MS_NODEV|unix.MS_NOSUID, "mode=755,size="+rootSize); err != nil {
+		return err
+	}
+	for _, dir := range []string{"dev", "etc", "proc", "sys", "tmp", imagesDir, workDir} {
+		if err := os.MkdirAll(filepath.Join(fresh, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Chdir(fresh); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return err
+	}
+	if err := unix.Chroot("."); err != nil {
+		return err
+	}
+	return os.Chdir("/")
+}
+
+// loadAll loads the modules.
+func loadAll(log zerolog.Logger) error {
 	files, err := os.ReadDir(modulesDir) // in the order of names, which is that of loading
 	if err != nil {
 		return fmt.Errorf("modules: %w", err)
@@ -57,9 +119,6 @@ func Boot(log zerolog.Logger) error {
 		case err != nil:
 			return fmt.Errorf("load module %s: %w", f.Name(), err)
 		}
-	}
-	if err := unix.Mount("configfs", "/sys/kernel/config", "configfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("mount configfs: %w", err)
 	}
 	return nil
 }

@@ -64,7 +64,11 @@ var rules = append(apart("commands of one reader import none of another", reader
 	{name: "keepers import neither client, agents nor gateways", from: []string{"keeper/..."}, never: []string{"client/...", "agent/...", "gateway/..."}, tests: true},
 	{name: "agents import neither client, keepers nor gateways", from: []string{"agent/..."}, never: []string{"client/...", "keeper/...", "gateway/..."}, tests: true},
 	{name: "gateways import neither client, keepers nor agents", from: []string{"gateway/..."}, never: []string{"client/...", "keeper/...", "agent/..."}, tests: true},
-	{name: "the measured guest knows its host alone", from: []string{"guest/..."}, only: []string{"guest/...", "attest/...", "internal/wait", "internal/child", "internal/testkit/long"}, tests: true},
+	{
+		name: "the measured guest knows its host, jobs and their images", from: []string{"guest/..."},
+		only:  []string{"guest/...", "attest/...", "agent/image", "sdk/jobspec", "sdk/messages", "internal/wait", "internal/child", "internal/testkit/long"},
+		tests: true,
+	},
 	{name: "the page imports nothing of ours", from: []string{"web"}, only: []string{}},
 	{
 		name: "production code imports no local network and no test helpers",

@@ -43,7 +43,7 @@ func testNames(t *testing.T) map[string]bool {
 		}
 	}
 	walk("program/tests/tests", func(at string) bool { return strings.HasSuffix(at, ".rs") })
-	for _, dir := range []string{"agent", "attest", "client", "gateway", "internal", "keeper", "localnet", "sdk", "web"} {
+	for _, dir := range []string{"agent", "attest", "client", "gateway", "guest", "internal", "keeper", "localnet", "sdk", "web"} {
 		walk(dir, func(at string) bool { return strings.HasSuffix(at, "_test.go") })
 	}
 	return names

@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -102,4 +103,24 @@ func Arguments(job messages.JobSpec, image v1.Config) ([]string, error) {
 		}
 	}
 	return args, nil
+}
+
+// DefaultPath is where the programs of containers are looked for whose image does not say it.
+const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environment is a container's, in order: that of its image, below what the node and the customer set.
+func Environment(image []string, home string, set map[string]string) []string {
+	env := map[string]string{"PATH": DefaultPath, "HOME": home}
+	for _, pair := range image {
+		if name, value, ok := strings.Cut(pair, "="); ok && !SetByNode(name, true) && !strings.ContainsRune(pair, 0) {
+			env[name] = value
+		}
+	}
+	maps.Copy(env, set)
+	out := make([]string, 0, len(env))
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return out
 }

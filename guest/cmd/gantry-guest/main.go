@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command gantry-guest is the first and only process of the measured guest. It has no options: what it does is measured.
+// Command gantry-guest is the first process of the measured guest. It has no options: what it does is measured.
 package main
 
 import (
@@ -9,15 +9,20 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	_ "golang.org/x/crypto/x509roots/fallback" // the guest has no files of certificates
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/tpm/device"
+	"github.com/gantry-market/gantry/guest/container"
 	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/guest/machine"
 )
 
 func main() {
+	if container.IsStage() {
+		os.Exit(container.Stage())
+	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: os.Stdout, NoColor: true, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
 	if os.Getpid() != 1 {
 		log.Fatal().Msg("gantry-guest is the first process of a virtual machine, and does nothing elsewhere")
@@ -34,7 +39,7 @@ func run(log zerolog.Logger) error {
 	}
 	answerer, err := machine.NewAnswerer(tpmDevice{device.New(device.Options{})}, collect.Sources{
 		Inventory: machine.Inventory, TEE: collect.TSM{}.Report,
-	})
+	}, machine.Run)
 	if err != nil {
 		return err
 	}
@@ -43,6 +48,7 @@ func run(log zerolog.Logger) error {
 		return err
 	}
 	log.Info().Msg("the guest is ready")
+	defer answerer.Wait() // the end of the session has ended the job
 	return control.Serve(ctx, port, answerer.Answer)
 }
 

@@ -1,4 +1,4 @@
-package runtime
+package image
 
 import (
 	"fmt"
@@ -25,8 +25,8 @@ func imageFile(rootfs, name string) (string, error) {
 	return path, nil
 }
 
-// imageUser finds the user that a job or its image names, in the image's own files. Numbers need none of them. Error: [*jobspec.Error].
-func imageUser(name string, of jobspec.Field, rootfs string) (*user.ExecUser, error) {
+// User finds the user that a job or its image names, in the image's own files. Numbers need none of them. Error: [*jobspec.Error].
+func User(name string, of jobspec.Field, rootfs string) (*user.ExecUser, error) {
 	if err := jobspec.CheckUser(name, of); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/group"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/idle"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/line"
@@ -108,6 +109,8 @@ type Agent struct {
 	starts      *starts.Book
 	challenges  *challenge.Server
 	measure     *measure.Server
+	idle        *idle.Job // nil where the owner has none
+	idleTrouble string    // why it does not run at all; empty for nothing
 	line        *line.Server
 	devices     []format.Device // what computes on the node's GPUs, in the order of their indices
 	measured    []format.Device // the same, where the node is not simulated to be false
@@ -346,6 +349,9 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.assemble(node); err != nil {
 		return err
 	}
+	if err := a.endIdle(ctx); err != nil {
+		return err
+	}
 	a.groups = a.newGroups(a.openGroup)
 	a.assembled.Store(true)
 	bidder, err := a.newBidder(ctx)
@@ -356,6 +362,9 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.receipts.Run(ctx) })
 	g.Go(func() error { return a.challenges.Run(ctx) })
 	g.Go(func() error { return a.runMeasure(ctx) })
+	if a.idle != nil {
+		g.Go(func() error { return a.idle.Run(ctx) })
+	}
 	g.Go(func() error { return a.keepConnections(ctx) })
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.writeStatusFile(ctx) })

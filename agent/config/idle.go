@@ -62,7 +62,7 @@ func (j IdleJob) Job() (messages.JobSpec, error) {
 	}
 	if j.Image != "" {
 		if _, err := name.ParseReference(j.Image); err != nil {
-			return fail(fmt.Errorf("image %q is no reference such as docker.io/library/debian:12: %w", j.Image, err))
+			return fail(fmt.Errorf("image %q is not a reference such as docker.io/library/debian:12: %w", j.Image, err))
 		}
 	} else if len(j.Command) == 0 {
 		return fail(fmt.Errorf("there is no image; name one, such as image: docker.io/library/debian:12"))

@@ -17,7 +17,6 @@ import (
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/group"
 	"github.com/gantry-market/gantry/agent/host"
-	"github.com/gantry-market/gantry/agent/idle"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/line"
@@ -109,22 +108,21 @@ type Agent struct {
 	starts      *starts.Book
 	challenges  *challenge.Server
 	measure     *measure.Server
-	idle        *idle.Job // nil where the owner has none
-	idleTrouble string    // why it does not run at all; empty for nothing
-	line        *line.Server
-	devices     []format.Device // what computes on the node's GPUs, in the order of their indices
-	measured    []format.Device // the same, where the node is not simulated to be false
-	figures     *figures.Server
-	targets     []alert.Target                 // of notices for people
-	notices     *alert.Sender                  // to the targets; nil where there is none
-	balance     atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
-	service     *service.Service
-	turns       atomic.Pointer[service.Loop] // of the leases; nil until all have been observed
-	assembled   atomic.Bool                  // what needs the node's account is there
-	guest       *guest.Key                   // of this process; its evidence shows it
-	guests      atomic.Pointer[guests]       // nil until the node knows its account
-	asked       atomic.Int64                 // when a keeper last asked, unix nanoseconds
-	awake       atomic.Int64                 // when the node last ended a hibernation, the same; 0 if it did not
+	ownersJob
+	line      *line.Server
+	devices   []format.Device // what computes on the node's GPUs, in the order of their indices
+	measured  []format.Device // the same, where the node is not simulated to be false
+	figures   *figures.Server
+	targets   []alert.Target                 // of notices for people
+	notices   *alert.Sender                  // to the targets; nil where there is none
+	balance   atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
+	service   *service.Service
+	turns     atomic.Pointer[service.Loop] // of the leases; nil until all have been observed
+	assembled atomic.Bool                  // what needs the node's account is there
+	guest     *guest.Key                   // of this process; its evidence shows it
+	guests    atomic.Pointer[guests]       // nil until the node knows its account
+	asked     atomic.Int64                 // when a keeper last asked, unix nanoseconds
+	awake     atomic.Int64                 // when the node last ended a hibernation, the same; 0 if it did not
 }
 
 // New checks the options. Run does the rest.

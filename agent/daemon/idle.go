@@ -16,6 +16,12 @@ import (
 	"github.com/gantry-market/gantry/sdk/records"
 )
 
+// ownersJob is what runs while nobody rents the GPUs.
+type ownersJob struct {
+	idle        *idle.Job // nil where the owner has none
+	idleTrouble string    // why it does not run at all; empty for nothing
+}
+
 // openIdle makes what runs the owner's job while nobody rents the GPUs. A job that does not fit the machine keeps it out of no lease.
 func (a *Agent) openIdle(whole jobspec.Share) error {
 	if a.cfg.Idle == nil {

@@ -23,7 +23,7 @@ func idleCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "logs", Usage: "what the idle job has printed, earlier runs first",
-				Flags:  commonFlags(&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with what it prints, until interrupted"}),
+				Flags:  commonFlags(&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "follow what it prints, until interrupted"}),
 				Action: idleLogs,
 			},
 			{Name: "status", Usage: "whether it runs, and why not", Flags: commonFlags(), Action: idleStatus},

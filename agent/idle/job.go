@@ -294,7 +294,7 @@ func (j *Job) adopt(ctx context.Context, may bool) error {
 	return j.stop(ctx, Starting, leaseGrace)
 }
 
-// named reports whether the settings' image is the one with a digest. A registry that does not answer says nothing against it.
+// named reports whether the settings' image is the one with a digest. What no registry confirms is ended: it starts again as the settings say.
 func (j *Job) named(ctx context.Context, digested string) bool {
 	if j.o.Spec.Image == digested || j.o.Spec.Image == "" {
 		return j.o.Spec.Image == digested

@@ -96,6 +96,7 @@ func TestTheOwnersIdleJob(t *testing.T) {
 	needsSandbox(t)
 	params := seed.Params()
 	params.PeriodSecs = 75 // a measurement takes up to 48 s of it, because it can be opened for 30
+	params.StartDeadlineSecs = 60 // the job has two seconds to end, and a busy computer takes more
 	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
 	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	n, err := network.Start(t.Context(), network.Config{

@@ -95,7 +95,7 @@ func TestTheOwnersIdleJob(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
 	params := seed.Params()
-	params.PeriodSecs = 75 // a measurement takes up to 48 s of it, because it can be opened for 30
+	params.PeriodSecs = 75        // a measurement takes up to 48 s of it, because it can be opened for 30
 	params.StartDeadlineSecs = 60 // the job has two seconds to end, and a busy computer takes more
 	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
 	params.UnstakeCooldownSecs = market.LeastCooldown(&params)

@@ -84,7 +84,9 @@ type Config struct {
 	// ReportDeadAfter is how long the driver must call a GPU lost before the agent reports on chain that it has died;
 	// negative: the agent never does so by itself.
 	ReportDeadAfter time.Duration `yaml:"report_dead_after,omitempty"`
-	Simulation      Simulation    `yaml:"-"`
+	// Idle is what the owner has the GPUs do while nobody rents them; nil for nothing.
+	Idle       *IdleJob   `yaml:"idle,omitempty"`
+	Simulation Simulation `yaml:"-"`
 }
 
 // FileName is the settings file in the data folder.
@@ -206,6 +208,11 @@ func (c Config) Complete() (Config, error) {
 	if _, err := c.Schedule(); err != nil {
 		return c, err
 	}
+	if c.Idle != nil {
+		if _, err := c.Idle.Job(); err != nil {
+			return c, err
+		}
+	}
 	if c.QuietTime < 0 || c.QuietTime > maxQuiet {
 		return c, fmt.Errorf("%w: --quiet-time %s; give 1s to 24h, or 0 for the default of %s", ErrConfig, c.QuietTime, offer.DefaultQuiet)
 	}
@@ -293,5 +300,6 @@ func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
 func (c Config) OfferPath() string    { return filepath.Join(c.DataDir, "withdrawn") }
 func (c Config) SlowPath() string     { return filepath.Join(c.DataDir, "slow") }
+func (c Config) IdleLog() string      { return filepath.Join(c.DataDir, "idle.log") }
 func (c Config) RepairedPath() string { return filepath.Join(c.DataDir, "repaired.json") }
 func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

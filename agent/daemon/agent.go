@@ -108,20 +108,21 @@ type Agent struct {
 	starts      *starts.Book
 	challenges  *challenge.Server
 	measure     *measure.Server
-	line        *line.Server
-	devices     []format.Device // what computes on the node's GPUs, in the order of their indices
-	measured    []format.Device // the same, where the node is not simulated to be false
-	figures     *figures.Server
-	targets     []alert.Target                 // of notices for people
-	notices     *alert.Sender                  // to the targets; nil where there is none
-	balance     atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
-	service     *service.Service
-	turns       atomic.Pointer[service.Loop] // of the leases; nil until all have been observed
-	assembled   atomic.Bool                  // what needs the node's account is there
-	guest       *guest.Key                   // of this process; its evidence shows it
-	guests      atomic.Pointer[guests]       // nil until the node knows its account
-	asked       atomic.Int64                 // when a keeper last asked, unix nanoseconds
-	awake       atomic.Int64                 // when the node last ended a hibernation, the same; 0 if it did not
+	ownersJob
+	line      *line.Server
+	devices   []format.Device // what computes on the node's GPUs, in the order of their indices
+	measured  []format.Device // the same, where the node is not simulated to be false
+	figures   *figures.Server
+	targets   []alert.Target                 // of notices for people
+	notices   *alert.Sender                  // to the targets; nil where there is none
+	balance   atomic.Pointer[chain.Lamports] // of the machine's key; nil while it is unknown
+	service   *service.Service
+	turns     atomic.Pointer[service.Loop] // of the leases; nil until all have been observed
+	assembled atomic.Bool                  // what needs the node's account is there
+	guest     *guest.Key                   // of this process; its evidence shows it
+	guests    atomic.Pointer[guests]       // nil until the node knows its account
+	asked     atomic.Int64                 // when a keeper last asked, unix nanoseconds
+	awake     atomic.Int64                 // when the node last ended a hibernation, the same; 0 if it did not
 }
 
 // New checks the options. Run does the rest.
@@ -346,6 +347,9 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.assemble(node); err != nil {
 		return err
 	}
+	if err := a.endIdle(ctx); err != nil {
+		return err
+	}
 	a.groups = a.newGroups(a.openGroup)
 	a.assembled.Store(true)
 	bidder, err := a.newBidder(ctx)
@@ -356,6 +360,9 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.receipts.Run(ctx) })
 	g.Go(func() error { return a.challenges.Run(ctx) })
 	g.Go(func() error { return a.runMeasure(ctx) })
+	if a.idle != nil {
+		g.Go(func() error { return a.idle.Run(ctx) })
+	}
 	g.Go(func() error { return a.keepConnections(ctx) })
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.writeStatusFile(ctx) })

@@ -130,8 +130,9 @@ func (a *Agent) assemble(node market.Node) error {
 		Chain: a.chain, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
 		Node:     shared(node.Spec, a.machine.Inventory),
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
-		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  a.unmeasured, Measured: a.isMeasured, Meeting: a.meeting, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
+		Asked:      func() time.Time { return time.Unix(0, a.asked.Load()) },
+		Unmeasured: a.unmeasured, Yield: func(ctx context.Context, mask uint64) error { return a.idle.Yield(ctx, mask) },
+		Measured: a.isMeasured, Meeting: a.meeting, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
 	})
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func (a *Agent) assemble(node market.Node) error {
 			return err
 		}
 	}
-	return nil
+	return a.openIdle(shared(node.Spec, a.machine.Inventory))
 }
 
 // mayChallenge reports whether a key may ask this node for checks.

@@ -46,6 +46,7 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 		Leases: map[string]int{}, Asked: a.lastAsked(), Questions: a.challenges.Counts(), Measured: a.measure.Counts(), Lines: a.line.Counts(), InFlight: a.txm.InFlight(),
 		Faults: len(a.faults.All(faults.Broken)), ClockOff: -a.clock.Ahead(), Slot: a.view.Slot(),
 	}
+	s.Idle = a.idleState()
 	if a.notices != nil {
 		s.Notices = a.notices.Counts()
 	}

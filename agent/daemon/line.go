@@ -17,7 +17,7 @@ import (
 // openLine makes what has this node's line measured.
 func (a *Agent) openLine() (err error) {
 	a.line, err = line.New(line.Options{
-		Node: a.node, Domain: a.domain, Member: a.mayChallenge, Draws: &draws{a: a}, Busy: a.leases.Live,
+		Node: a.node, Domain: a.domain, Member: a.mayChallenge, Draws: &draws{a: a}, Busy: a.leases.Live, Aside: a.aside,
 		PeriodSecs: func() (uint32, bool) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0

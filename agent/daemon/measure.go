@@ -25,7 +25,7 @@ func (a *Agent) openMeasure() (err error) {
 	a.measured = a.simulation().falsifies(a.devices)
 	a.measure, err = measure.New(measure.Options{
 		Node: a.node, Domain: a.domain, Signer: a.key, Guest: a.guest, Member: a.mayChallenge, Instants: instants{a}, GPUs: a.measuredGPUs,
-		Busy: a.leases.Live, Changed: a.chain.Changed, Leases: tenants{a}, Turn: a.challenges.Alone,
+		Busy: a.leases.Live, Changed: a.chain.Changed, Leases: tenants{a}, Turn: a.apart,
 		PeriodSecs: func() (uint32, bool) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0

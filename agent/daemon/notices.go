@@ -93,6 +93,7 @@ type noticeFacts struct {
 	silent, fabric string // which GPU does not answer, and what is wrong with the NVSwitches; empty for nothing
 	todo           []todo.ToDo
 	offer          offer.State
+	idle           string // what is wrong with the owner's job; empty for nothing
 	notReady       []string
 	disputes       []market.Dispute
 	balance        *chain.Lamports // of the machine's key; nil while it is unknown
@@ -106,6 +107,9 @@ func (a *Agent) noticeFacts(node market.Node, slashes []market.Fault) noticeFact
 	}
 	if why := a.fabric.Load(); why != nil {
 		f.fabric = *why
+	}
+	if s := a.idleState(); s != nil {
+		f.idle = s.Broken()
 	}
 	provider, ok := a.view.Provider(node.Provider)
 	if ok {
@@ -162,6 +166,9 @@ func notices(f noticeFacts) []alert.Notice {
 		add(alert.Warning, fmt.Sprintf("dispute/%s/%d", d.Lease, d.OpenedAt), "A customer disputes a lease", fmt.Sprintf(
 			"Lease %s: %s. Keepers vote until %s UTC.\n\nTo do: gantry dispute read %s, then gantry dispute answer %s",
 			d.Lease, market.DisputeKind(d.Kind), time.Unix(d.ClosesAt, 0).UTC().Format("2006-01-02 15:04"), d.Lease, d.Lease))
+	}
+	if f.idle != "" {
+		add(alert.Warning, "idle", "The idle job does not run", f.idle+"\n\nTo do: gantry-agent idle logs")
 	}
 	if f.balance != nil && *f.balance < balanceLow {
 		add(alert.Warning, "balance", "The machine's key runs out of SOL", fmt.Sprintf("It has %s for fees.\n\nTo do: send some SOL to %s", f.balance, f.nodeKey))

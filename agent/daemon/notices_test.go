@@ -51,6 +51,7 @@ func TestNotices(t *testing.T) {
 		"not ready":   {func(f *noticeFacts) { f.notReady = []string{"connected to none"} }, []string{"not-offering"}, "connected to none"},
 		"starting":    {func(f *noticeFacts) { f.offer = offer.State{Text: "the agent starts"} }, []string{"not-offering"}, "the agent starts"},
 		"dispute":     {func(f *noticeFacts) { f.disputes = []market.Dispute{d} }, []string{"dispute/" + d.Lease.String() + "/5"}, "2023-11-14 22:13 UTC"},
+		"idle job":    {func(f *noticeFacts) { f.idle = "it failed 3 times in a row: it ended with status 1" }, []string{"idle"}, "gantry-agent idle logs"},
 		"low balance": {func(f *noticeFacts) { f.balance, f.nodeKey = &low, "KEY" }, []string{"balance"}, "send some SOL to KEY"},
 	} {
 		f := good

@@ -64,20 +64,34 @@ func (a *Agent) silentGPU() string {
 
 // usedBy says who uses a GPU that has no lease.
 func (a *Agent) usedBy(ctx context.Context) (string, error) {
+	leased, err := a.leased()
+	if err != nil {
+		return "", err
+	}
+	return a.machine.UsedBy(ctx, ^leased, ours)
+}
+
+// leased is the mask of the GPUs that have a lease, from its award until its job is over.
+func (a *Agent) leased() (uint64, error) {
 	leased := uint64(0)
 	if node, ok := a.view.Node(a.node); ok {
 		leased = uint64(node.GpuMask)
 	}
+	for _, l := range a.view.LeasesOfNode(a.node) {
+		if l.State() == market.LeaseAwarded || l.State() == market.LeaseRunning {
+			leased |= uint64(l.GpuMask)
+		}
+	}
 	entries, err := a.store.Leases()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	for _, e := range entries { // a lease that is over on chain may still have its job here
 		if e.State.Live() {
 			leased |= e.GPUMask
 		}
 	}
-	return a.machine.UsedBy(ctx, ^leased, ours)
+	return leased, nil
 }
 
 // ours reports whether a process is the agent, or belongs to a lease.
@@ -86,5 +100,5 @@ func ours(pid uint32) bool {
 		return true
 	}
 	group, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(pid)), "cgroup"))
-	return err == nil && strings.Contains(string(group), "/gantry/")
+	return err == nil && (strings.Contains(string(group), "/gantry/") || strings.Contains(string(group), "/gantry-")) // v2, v1
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/faults"
+	"github.com/gantry-market/gantry/agent/idle"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/store"
@@ -38,7 +39,9 @@ type Status struct {
 	// Measurement says why the node got no figures in its last measurement, and what to do; empty where nothing is to be done.
 	Measurement string `json:"measurement,omitempty"`
 	// Network says why containers get no network, or what of the machine may stop it.
-	Network  []string         `json:"network,omitempty"`
+	Network []string `json:"network,omitempty"`
+	// Idle is the owner's job; nil without one.
+	Idle     *idle.State      `json:"idle,omitempty"`
 	Checks   challenge.Counts `json:"checks"`
 	Leases   []LeaseLine      `json:"leases"`
 	InFlight int              `json:"transactions_in_flight"`
@@ -92,7 +95,7 @@ func (a *Agent) writeStatus(path string) error {
 	s := Status{
 		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
-		Offer: a.offer.State(), Clock: a.clock.Wrong(), Measurement: a.measure.Counts().Trouble(), Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+		Offer: a.offer.State(), Clock: a.clock.Wrong(), Measurement: a.measure.Counts().Trouble(), Network: a.trouble, Idle: a.idleState(), Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
 	}
 	for _, f := range a.faults.All(faults.Broken) {
 		s.Faults = append(s.Faults, f.String())

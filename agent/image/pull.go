@@ -30,6 +30,8 @@ type PullOptions struct {
 	Limit int64
 	// Credential is the customer's; its zero value is everybody's.
 	Credential Credential
+	// Own: the image is the machine's owner's, who asks nobody for what is there.
+	Own bool
 	// Level is that of the processor, see [ociregistry.LevelOf]; 0 for this machine's.
 	Level int
 	// Keep is told the image before its layers can be removed: whatever it writes down must be seen by [Options].InUse when
@@ -67,7 +69,7 @@ type pull struct {
 }
 
 // Pull returns an image that is unpacked, after fetching from its registry what is missing. The registry is asked in any
-// case whether the credential opens the image. Pull needs root: owners of files and device nodes for removed files are
+// case whether the credential opens the image, unless that is the owner's. Pull needs root: owners of files and device nodes for removed files are
 // kept. Errors: ErrUnusable, ErrTooLarge, those of the context, of Keep and of the file system.
 func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, error) {
 	if err := s.Clean(ctx); err != nil {
@@ -210,8 +212,10 @@ func (p *pull) cached(ctx context.Context) (Image, bool, error) {
 			return Image{}, false, nil
 		}
 	}
-	if err := p.opens(ctx); err != nil {
-		return Image{}, false, err
+	if !p.o.Own {
+		if err := p.opens(ctx); err != nil {
+			return Image{}, false, err
+		}
 	}
 	p.touch(i)
 	p.meter.layers(i.Packed...)

@@ -48,7 +48,7 @@ func TestALeaseWaitsForTheGPUs(t *testing.T) {
 	asked, free := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	m, chain := ordered(t, messages.JobSpec{Command: []string{"true"}}, func(m *Manager) {
-		m.o.Idle = func(ctx context.Context, _ solana.PublicKey) error {
+		m.o.Unmeasured = func(ctx context.Context, _ solana.PublicKey) error {
 			once.Do(func() { close(asked) })
 			select {
 			case <-free:

@@ -79,8 +79,11 @@ type Options struct {
 	Faults func(mask uint64) string
 	// GPUs is what the driver says of the devices in a mask. May be nil.
 	GPUs func(ctx context.Context, mask uint64) ([]messages.GPUUse, error)
-	// Idle waits until no measurement has the GPUs of a lease, before it starts and is billed. May be nil.
-	Idle func(ctx context.Context, lease solana.PublicKey) error
+	// Unmeasured waits until no measurement has the GPUs of a lease, before it starts and is billed. May be nil.
+	Unmeasured func(ctx context.Context, lease solana.PublicKey) error
+	// Yield waits until nothing of the machine's owner has the GPUs in a mask, before anything of a lease is prepared, billed or started.
+	// May be nil.
+	Yield func(ctx context.Context, mask uint64) error
 	// Measured says whether a lease's customer measures its GPUs now; Wake is to be called when that ends. May be nil.
 	Measured func(lease solana.PublicKey) bool
 	// Meeting is how far those are that start together with a lease. May be nil.

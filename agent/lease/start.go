@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -11,6 +13,19 @@ import (
 
 // ranAfter is how long a container runs until its image is said to run here, whatever becomes of it later.
 const ranAfter = time.Minute
+
+// yield waits until the owner's own job has left the lease's GPUs.
+func (w *worker) yield(ctx context.Context, f Facts) error {
+	if w.m.o.Yield == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTimeout)
+	defer cancel()
+	if err := w.m.o.Yield(ctx, f.Entry.GPUMask); err != nil {
+		return fmt.Errorf("the owner's idle job still has the GPUs: %w", err)
+	}
+	return nil
+}
 
 // noteStart has the start of the lease's image kept, once it is known. A failure to keep it stops no lease.
 func (w *worker) noteStart(r store.Lease, job runtime.Status) {

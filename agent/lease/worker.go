@@ -211,6 +211,11 @@ func (w *worker) publish(r store.Lease, job runtime.Status) {
 
 // act performs one action. Each of them may be repeated.
 func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
+	if d.Action == MarkStarting || d.Action == SubmitStart || d.Action == StartJob {
+		if err := w.yield(ctx, f); err != nil {
+			return err
+		}
+	}
 	if d.Action == MarkStarting { // an image takes longer than an action may
 		if err := w.prepare(ctx, f); err != nil {
 			return err
@@ -221,8 +226,8 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	defer cancel()
 	switch d.Action {
 	case SubmitStart:
-		if w.m.o.Idle != nil {
-			if err := w.m.o.Idle(ctx, w.address); err != nil {
+		if w.m.o.Unmeasured != nil {
+			if err := w.m.o.Unmeasured(ctx, w.address); err != nil {
 				return err
 			}
 		}

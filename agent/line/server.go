@@ -39,7 +39,7 @@ type Draws interface {
 	Sits(ctx context.Context, p records.Period, keeper solana.PublicKey) (bool, error)
 }
 
-// Options of New. All but Now and Log are required.
+// Options of New. All but Aside, Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -49,6 +49,8 @@ type Options struct {
 	Draws  Draws
 	// Busy says whether a lease is live: its customer has the line.
 	Busy func() bool
+	// Aside calls a function while nothing else of this machine uses the line much; nil calls it at once.
+	Aside func(ctx context.Context, f func(context.Context) error) error
 	// PeriodSecs is the length of a period; false while the market is not known.
 	PeriodSecs func() (uint32, bool)
 	Now        func() time.Time
@@ -73,11 +75,14 @@ type Server struct {
 
 // New checks the options. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("line", o, "Now", "Log"); err != nil {
+	if err := options.Complete("line", o, "Aside", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Aside == nil {
+		o.Aside = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
 	}
 	return &Server{
 		o: o, turn: make(chan struct{}, 1), look: make(chan struct{}, 1),
@@ -118,11 +123,17 @@ func (s *Server) serve(ctx context.Context, from solana.PublicKey, req messages.
 		}
 	}
 	s.count(no)
-	c, err := accept(messages.LineAnswer{Refused: no})
-	if err != nil || no != 0 {
+	if no != 0 {
+		_, err := accept(messages.LineAnswer{Refused: no})
 		return err
 	}
-	return s.move(c, from, req.Direction)
+	return s.o.Aside(ctx, func(context.Context) error {
+		c, err := accept(messages.LineAnswer{})
+		if err != nil {
+			return err
+		}
+		return s.move(c, from, req.Direction)
+	})
 }
 
 // move answers what a keeper sends, for as long as it may measure.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/idle"
 	"github.com/gantry-market/gantry/agent/line"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/offer"
@@ -41,6 +42,8 @@ type State struct {
 	Lines line.Counts
 	// Notices counts notices for people since the start.
 	Notices alert.Counts
+	// Idle is the owner's job; nil without one.
+	Idle *idle.State
 	// InFlight are transactions whose outcome is not known yet.
 	InFlight int
 	// Faults are those of the hardware that stand.
@@ -100,6 +103,7 @@ type collector struct {
 	questions *prometheus.Desc
 	missing   *prometheus.Desc
 	notices   *prometheus.Desc
+	idle      idleJob
 	measured  measurements
 	gpu       []reading
 }
@@ -120,6 +124,7 @@ func newCollector(read func() (State, bool)) *collector {
 		questions: describe("questions_total", "Questions of keepers since the agent started, by kind and whether they were answered.", "kind", "answered"),
 		missing:   describe("gpu_missing", "1 for a GPU that has fallen off the bus.", "gpu", "simulated"),
 		notices:   describe("notices_total", "Notices for people since the agent started, by target and attempt: sent, failed attempts, dropped.", "outcome"),
+		idle:      newIdleJob(),
 		measured:  newMeasurements(),
 		gpu:       readings(),
 	}
@@ -136,6 +141,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.questions
 	to <- c.missing
 	to <- c.notices
+	c.idle.describe(to)
 	c.measured.describe(to)
 	for _, r := range c.gpu {
 		to <- r.desc
@@ -177,6 +183,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for outcome, n := range map[string]uint64{"sent": s.Notices.Sent, "failed": s.Notices.Failed, "dropped": s.Notices.Dropped} {
 		to <- prometheus.MustNewConstMetric(c.notices, prometheus.CounterValue, float64(n), outcome)
 	}
+	c.idle.collect(to, s.Idle)
 	c.measured.collect(to, s)
 	c.collectGPUs(to, s.GPUs)
 }

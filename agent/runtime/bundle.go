@@ -193,6 +193,13 @@ func limitsOf(l Limits, inCgroup bool) *specs.LinuxResources {
 		quota := max(1000, int64(l.CPUs*float64(period)))
 		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
 	}
+	if l.Background {
+		least := uint64(2)
+		if r.CPU == nil {
+			r.CPU = &specs.LinuxCPU{}
+		}
+		r.CPU.Shares = &least
+	}
 	if r.Memory == nil && r.CPU == nil {
 		return nil
 	}

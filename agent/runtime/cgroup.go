@@ -120,6 +120,11 @@ func (g *cgroup) limit(l Limits) error {
 			return err
 		}
 	}
+	if l.Background {
+		if err := set("cpu.weight", "1"); err != nil {
+			return err
+		}
+	}
 	return set("pids.max", strconv.FormatUint(l.processes(), 10))
 }
 

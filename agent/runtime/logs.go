@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gantry-market/gantry/internal/wait"
@@ -97,3 +98,8 @@ func (l *logReader) Read(b []byte) (int, error) {
 }
 
 func (l *logReader) Close() error { return l.f.Close() }
+
+// OutputPath is the file of what a job prints, in the folder of all jobs.
+func OutputPath(root, leaseID string) string {
+	return leaseDir(filepath.Join(root, leaseID)).log(Output)
+}

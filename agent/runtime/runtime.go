@@ -166,6 +166,8 @@ type Limits struct {
 	LogBytes int64 `json:"log_bytes,omitempty"`
 	// OpenFiles limits descriptors; 0 means 4096.
 	OpenFiles uint64 `json:"open_files,omitempty"`
+	// Background gives the job processors only where nothing else wants them, as far as there are control groups.
+	Background bool `json:"background,omitempty"`
 }
 
 // Reason says why a job ended.

@@ -77,6 +77,7 @@ type pullRequest struct {
 	Image      string           `json:"image"`
 	Sandbox    Sandbox          `json:"sandbox"`
 	Credential image.Credential `json:"credential"`
+	Own        bool             `json:"own,omitempty"`
 }
 
 // Prepare implements [Runtime]. A process of its own pulls, because it reads archives of strangers as root.
@@ -101,7 +102,7 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, pull Pull) error {
 	if d.exists(d.container()) {
 		return errors.Join(renewGPUs(d, sandbox), checkImage(d, spec))
 	}
-	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: pull.Credential})
+	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: pull.Credential, Own: pull.Own})
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
@@ -137,6 +138,8 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, pull Pull) error {
 type Pull struct {
 	// Credential opens the image for this once, and is written nowhere.
 	Credential image.Credential
+	// Own: the image is the machine's owner's. One that is there is used without a question to its registry.
+	Own bool
 	// Report hears how far it is; nil for nothing. Calls do not overlap.
 	Report func(image.Progress)
 }
@@ -233,7 +236,7 @@ func pull(dir leaseDir) error {
 	}
 	tell := json.NewEncoder(os.NewFile(fdReport, "report"))
 	report := func(p image.Progress) { _ = tell.Encode(p) } // an agent that does not hear has ended
-	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Report: report, Keep: func(i image.Image) error {
+	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Own: r.Own, Report: report, Keep: func(i image.Image) error {
 		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, GPUs: r.Sandbox.GPUs, Layers: store.Layers(), Image: i})
 	}})
 	return err

@@ -223,7 +223,12 @@ func (n *Network) agentCommand(ctx context.Context, m *Machine, args ...string) 
 
 // Bids is what a machine's agent says about its sealed bids, as JSON.
 func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
-	return runBinary(ctx, n.mark, n.bins.agent, n.home(m.Name), "bids", "--json", "--data-dir", n.agentDir(m.Name))
+	return n.Agent(ctx, m, "bids", "--json")
+}
+
+// Agent runs a command of a machine's agent that needs no wallet.
+func (n *Network) Agent(ctx context.Context, m *Machine, command ...string) (Output, error) {
+	return runBinary(ctx, n.mark, n.bins.agent, n.home(m.Name), append(command, "--data-dir", n.agentDir(m.Name))...)
 }
 
 // StartAgent starts a machine's agent.

@@ -69,7 +69,7 @@ func app() *cli.App {
 			setupCommand(), fleetCommand(), enrolCommand(), initCommand(), doctorCommand(), registerCommand(), runCommand(), statusCommand(), bidsCommand(), updateCommand(),
 			statusChange("drain", "serve running leases, take no new ones (before maintenance)", drainTo),
 			statusChange("hibernate", "sleep: neither awarded nor checked", hibernateTo),
-			guaranteeCommand(), acceptTermsCommand(), checkpointCommand(), endCommand(), reportDeadCommand(), repairedCommand(), notifyTestCommand(), retireCommand(), closeCommand(), evidenceCommand(),
+			guaranteeCommand(), acceptTermsCommand(), checkpointCommand(), endCommand(), reportDeadCommand(), repairedCommand(), idleCommand(), notifyTestCommand(), retireCommand(), closeCommand(), evidenceCommand(),
 		},
 	}
 	for _, c := range a.Commands {

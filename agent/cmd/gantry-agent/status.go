@@ -126,6 +126,9 @@ func todo(r screen, now int64) []string {
 			out = append(out, r.Agent.Measurement)
 		}
 		out = append(out, r.Agent.Network...)
+		if i := r.Agent.Idle; i != nil && i.Broken() != "" {
+			out = append(out, "the idle job: "+i.Broken()+": gantry-agent idle logs")
+		}
 		for _, f := range r.Agent.Faults {
 			out = append(out, f+": the node does not bid, and keepers are told; once it is repaired: gantry-agent repaired")
 		}
@@ -174,6 +177,11 @@ func printStatus(w io.Writer, r screen, now, onChain time.Time) {
 		k := r.Agent.Checks
 		line("offers", "%s", offers(r.Agent.Offer, r.Node))
 		line("answered", "%d liveness · %d inventory · %d bundles of evidence", k.Liveness, k.Inventory, k.Evidence)
+		if i := r.Agent.Idle; i != nil {
+			for n, text := range idleLines(*i, r.Agent.Since, now) {
+				line([]string{"idle job", ""}[min(n, 1)], "%s", text)
+			}
+		}
 		if i := r.Agent.Images; i != nil {
 			line("images", "%d layers · %d of %d MiB, %d used by leases, %d for pulls under way", i.Layers, i.Bytes>>20, i.Limit>>20, i.InUse>>20, i.Pulling>>20)
 		}

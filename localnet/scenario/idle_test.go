@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,26 @@ func (w *idleWatch) sandboxes() int {
 	found, _ := processes(func(_, cmdline []byte) bool {
 		return bytes.Contains(cmdline, []byte("\x00run\x00--bundle\x00"+w.folder+"\x00"))
 	})
-	return len(found)
+	count := 0
+	for pid := range found {
+		if !found[parentOf(pid)] { // a child that is about to become another program still has its parent's arguments
+			count++
+		}
+	}
+	return count
+}
+
+// parentOf is the parent of a process; 0 where it is gone.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // behind the name
+	var state string
+	var parent int
+	_, _ = fmt.Sscan(rest, &state, &parent)
+	return parent
 }
 
 func (w *idleWatch) follow(ctx context.Context) {

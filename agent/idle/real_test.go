@@ -37,7 +37,7 @@ func realMachine(t *testing.T, root string, leased *atomic.Uint64, script string
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = End(context.Background(), p) })
-	quiet := instant.Tick(1000, 3, hour).Add(90 * time.Second).Sub(time.Now())
+	quiet := time.Until(instant.Tick(1000, 3, hour).Add(90 * time.Second))
 	j, err := New(Options{
 		Runtime: p, Spec: runtime.Spec{Command: []string{"sh", "-c", script}}, UUIDs: []string{"SIM-0"},
 		Resolve: func(_ context.Context, image string) (string, error) { return image, nil },

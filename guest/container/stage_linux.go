@@ -3,6 +3,7 @@ package container
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -29,12 +30,11 @@ func Stage() int {
 	runtime.LockOSThread()
 	report := os.NewFile(fdReport, "report")
 	unix.CloseOnExec(fdReport)
-	if err := become(os.NewFile(fdSpec, "spec")); err != nil {
-		fmt.Fprint(report, err)
-	}
+	fmt.Fprint(report, become(os.NewFile(fdSpec, "spec")))
 	return stageFailed
 }
 
+// become returns only where it has failed.
 func become(file *os.File) error {
 	var s Spec
 	if err := json.NewDecoder(file).Decode(&s); err != nil {
@@ -54,11 +54,8 @@ func become(file *os.File) error {
 		return err
 	}
 	set := map[string]string{}
-	for _, m := range []map[string]string{s.Env, s.Job.Env} {
-		for name, value := range m {
-			set[name] = value
-		}
-	}
+	maps.Copy(set, s.Env)
+	maps.Copy(set, s.Job.Env)
 	env := jobspec.Environment(s.Config.Env, who.Home, set)
 	if err := workIn(s.Config.WorkingDir, who); err != nil {
 		return err

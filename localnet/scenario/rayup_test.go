@@ -74,14 +74,14 @@ func rayConfig(t *testing.T, gantry, image string) []byte {
 	return []byte(text)
 }
 
-// walkThrough are the commands of Ray on a page, in their order.
-func walkThrough(t *testing.T, page string) (commands []string) {
+// walkThrough are the commands of a program on a page, in their order.
+func walkThrough(t *testing.T, page, program string) (commands []string) {
 	t.Helper()
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(raw)) {
-		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ray "); ok {
-			commands = append(commands, "ray "+command)
+		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ "+program+" "); ok {
+			commands = append(commands, program+" "+command)
 		}
 	}
 	return commands
@@ -132,7 +132,7 @@ func TestRayUp(t *testing.T) {
 	needsSandbox(t)
 	_, root, _ := clientTest(t)
 	image := launcherImage(t)
-	steps := walkThrough(t, filepath.Join(root, "docs/operate/ray.md"))
+	steps := walkThrough(t, filepath.Join(root, "docs/operate/ray.md"), "ray")
 	require.Len(t, steps, 4)
 	n := farmOfRay(t)
 	owner := n.Keys.Customers[0]
@@ -191,7 +191,7 @@ func farmOfRay(t *testing.T) *network.Network {
 	t.Helper()
 	nodes := network.DefaultNodes(3)
 	for i := range nodes {
-		nodes[i].GPU, nodes[i].Count, nodes[i].Price = "A100", 1, market.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Count, nodes[i].Price, nodes[i].Region = "A100", 1, market.PricePerHour(1_300_000), "us-west-2"
 	}
 	params := seed.Params()
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = 60, 120 // for an image of several hundred megabytes

@@ -2,8 +2,8 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseDeclined;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Lease, Node, Order, Provider, Rewards, DECLINED_APART, DECLINED_IMAGE, DECLINED_JOB, DECLINED_LATE,
-    DECLINED_PRICE, ORDER_AWARDED, ORDER_LAPSED,
+    Credits, Lease, Node, Order, Provider, Rewards, DECLINED_APART, DECLINED_IMAGE, DECLINED_JOB,
+    DECLINED_LATE, DECLINED_PRICE, ORDER_AWARDED, ORDER_LAPSED,
 };
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::setups::ASK;

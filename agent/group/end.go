@@ -194,7 +194,7 @@ func (e *end) hello(from solana.PublicKey, req messages.GroupHelloRequest) (mess
 	if req.From == e.lease || !e.has(member) {
 		return messages.GroupHelloAnswer{Version: messages.Version, Refused: "the lease is not a member of this group, or not on this machine"}, nil
 	}
-	if req.Key == [mesh.KeyLen]byte{} { // its lease has not started
+	if req.Key == [mesh.KeyLen]byte{} { // its lease has not started, and its machine has no key for it
 		return messages.GroupHelloAnswer{Version: messages.Version, Ready: true}, nil
 	}
 	if e.begins(member) {

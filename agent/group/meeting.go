@@ -31,11 +31,12 @@ type meeting struct {
 	seen map[int]sight // by place
 }
 
-// sight is what a member's machine has shown.
+// sight is what a member's machine has shown, when it was asked last.
 type sight struct {
-	answered time.Time // first; zero before
-	ready    bool
-	direct   bool
+	answers bool
+	ready   bool
+	direct  bool
+	relayed time.Time // since when it answers without a direct connection; zero for not
 }
 
 // meet begins to ask those that start together with a lease, and begins anew where they are others than before.
@@ -74,7 +75,8 @@ func (w *meeting) ask(ctx context.Context, place int) {
 		one, cancel := context.WithTimeout(ctx, helloLimit)
 		ans, err := w.net.Hello(one, member.Node, messages.GroupHelloRequest{Version: messages.Version, From: w.lease, To: member.Lease})
 		cancel()
-		w.note(place, ans.Ready, err == nil, w.net.Direct(member.Node).IsValid())
+		ready := ans.Ready || ans.Key != [mesh.KeyLen]byte{} // an older agent names its key alone, once its lease runs
+		w.note(place, sight{answers: err == nil, ready: ready, direct: w.net.Direct(member.Node).IsValid()})
 		_ = wait.For(ctx, askEvery) // the loop looks at ctx
 	}
 }
@@ -86,14 +88,15 @@ func (w *meeting) met(place int) bool {
 	return s.ready && s.direct
 }
 
-func (w *meeting) note(place int, ready, answered, direct bool) {
+// note keeps what a member's machine shows now. Time without an answer is no time without a direct connection.
+func (w *meeting) note(place int, s sight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.seen[place]
-	if answered && s.answered.IsZero() {
-		s.answered = time.Now()
+	if s.answers && !s.direct {
+		if s.relayed = w.seen[place].relayed; s.relayed.IsZero() {
+			s.relayed = time.Now()
+		}
 	}
-	s.ready, s.direct = ready, direct
 	w.seen[place] = s
 }
 
@@ -110,10 +113,10 @@ func (w *meeting) state(now time.Time) lease.Meeting {
 		switch {
 		case s.ready && s.direct:
 			continue
-		case s.answered.IsZero():
+		case !s.answers:
 			out.Waits = fmt.Sprintf("waiting for the machine of %s, which does not answer yet", mesh.Name(place))
 		case !s.direct:
-			apart = append(apart, now.Sub(s.answered))
+			apart = append(apart, now.Sub(s.relayed))
 			out.Waits = fmt.Sprintf("waiting for a direct connection with the machine of %s", mesh.Name(place))
 		default:
 			out.Waits = fmt.Sprintf("waiting for the machine of %s, which fetches what its job needs", mesh.Name(place))

@@ -141,6 +141,25 @@ func TestAMachineWithoutDirectConnectionsLeaves(t *testing.T) {
 	}
 }
 
+// A connection that breaks for a moment, and a machine that answers no more, are no time without a direct connection.
+func TestAMomentWithoutAConnectionIsNoReasonToLeave(t *testing.T) {
+	group := messages.Group{Index: 1, Members: make([]messages.GroupMember, 2), Together: 0b11}
+	w := &meeting{group: group, seen: map[int]sight{}}
+	long := func() time.Time { return time.Now().Add(time.Hour) }
+	w.note(0, sight{answers: true, direct: true})
+	require.Zero(t, w.state(long()).Apart)
+	w.note(0, sight{answers: false, direct: false})
+	require.Zero(t, w.state(long()).Apart, "it does not answer any more")
+	before := time.Now()
+	w.note(0, sight{answers: true, direct: false})
+	require.LessOrEqual(t, w.state(time.Now()).Apart, time.Since(before), "the time counts from now on")
+	w.note(0, sight{answers: true, direct: false})
+	require.Greater(t, w.state(long()).Apart, 59*time.Minute, "it answers through a relay for an hour")
+	w.note(0, sight{answers: true, direct: true})
+	w.note(0, sight{answers: true, direct: false})
+	require.Less(t, w.state(time.Now()).Apart, time.Minute, "it had a direct connection meanwhile")
+}
+
 // asked reports whether all others have answered once.
 func (g *guest) asked() bool {
 	g.groups.mu.Lock()
@@ -152,7 +171,7 @@ func (g *guest) asked() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, place := range w.group.Others() {
-		if w.seen[place].answered.IsZero() {
+		if !w.seen[place].answers {
 			return false
 		}
 	}

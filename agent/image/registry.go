@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -107,7 +108,7 @@ func ownAddress(ip netip.Addr) bool {
 type visitor struct {
 	next    *http.Transport
 	local   bool         // registries of private networks are visited too
-	max     atomic.Int64 // the most bytes of an answer
+	max     atomic.Int64 // the most bytes of a blob
 	patient atomic.Bool  // it waits for a registry that asks for it
 }
 
@@ -137,11 +138,11 @@ func (s *Store) stall() time.Duration {
 
 // RoundTrip waits where the registry asks for it, and limits what an answer may hold.
 func (v *visitor) RoundTrip(r *http.Request) (*http.Response, error) {
-	most := patience
+	wait := patience
 	if !v.patient.Load() {
-		most = 0
+		wait = 0
 	}
-	answer, err := ociregistry.Patient{Next: v.next, Most: most}.RoundTrip(r)
+	answer, err := ociregistry.Patient{Next: v.next, Most: wait}.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +150,21 @@ func (v *visitor) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = answer.Body.Close()
 		return nil, err
 	}
-	answer.Body = &limited{ReadCloser: answer.Body, left: v.max.Load()}
+	most := int64(maxDocument)
+	if answer.StatusCode < http.StatusBadRequest && ofBlob(r) {
+		most = v.max.Load()
+	}
+	answer.Body = &limited{ReadCloser: answer.Body, left: most}
 	return answer, nil
+}
+
+// ofBlob reports whether a request is for a blob, or where the registry sends its visitor for one. What else an answer has, such as a
+// message or a token, is read into memory. A request for a token says what it is for after a question mark, whatever its address.
+func ofBlob(r *http.Request) bool {
+	for r.Response != nil && r.Response.Request != nil {
+		r = r.Response.Request
+	}
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v2/") && strings.Contains(r.URL.Path, "/blobs/") && r.URL.RawQuery == ""
 }
 
 // realm is where a registry sends its visitors for a token.

@@ -1,9 +1,12 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -142,4 +145,36 @@ func TestHostileRegistriesThatStall(t *testing.T) {
 	_, err = fetch(t, s, parsed(t, never.Host+r[strings.Index(r, "/"):]), 1<<20)
 	require.ErrorIs(t, err, ErrUnusable)
 	require.ErrorContains(t, err, "timeout")
+}
+
+// Only a blob may be as large as a layer: messages and tokens are read into memory.
+func TestOnlyBlobsAreLarge(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), maxDocument+1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v2/app/blobs/good", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(long) })
+	mux.HandleFunc("/v2/app/blobs/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/store?signed=yes", http.StatusTemporaryRedirect) })
+	mux.HandleFunc("/store", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(long) })
+	mux.HandleFunc("/v2/app/blobs/bad", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(long)
+	})
+	site := httptest.NewServer(mux)
+	t.Cleanup(site.Close)
+	s := &Store{o: Options{LocalRegistries: true}}
+	v := s.visitor()
+	v.max.Store(1 << 30)
+	client := &http.Client{Transport: v}
+	for path, large := range map[string]bool{
+		"/v2/app/blobs/good": true, "/v2/app/blobs/moved": true, "/v2/app/blobs/bad": false, "/v2/app/blobs/good?scope=repository:app:pull": false, "/store?scope=x": false,
+	} {
+		answer, err := client.Get(site.URL + path)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, answer.Body)
+		require.NoError(t, answer.Body.Close())
+		if large {
+			require.NoError(t, err, path)
+		} else {
+			require.ErrorIs(t, err, ErrTooLarge, path)
+		}
+	}
 }

@@ -94,7 +94,12 @@ func (a *Answerer) output(ctx context.Context, q *control.OutputQuestion) (out c
 	return out, err
 }
 
+// evidence is for who brings the job. Later there is none: a container that the host has brought itself must not run beside a customer's
+// proof.
 func (a *Answerer) evidence(ctx context.Context, q *control.EvidenceQuestion) (out control.Answer, err error) {
+	if a.job != nil {
+		return out, ErrHasJob
+	}
 	key, err := seal.New(seal.Subject{Lease: q.Lease, Job: q.Job})
 	if err != nil {
 		return out, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -33,6 +34,9 @@ var (
 // deploy opens a sealed job and begins to run it. Its refusals say nothing of what the job is: the host hears them. What is wrong with a
 // job that was opened, the customer reads in the sealed output.
 func (a *Answerer) deploy(ctx context.Context, q *control.DeployQuestion) (out control.Answer, err error) {
+	if a.job != nil { // before anything is opened
+		return out, ErrHasJob
+	}
 	key := a.keyOf(q.Key)
 	if key == nil {
 		return out, ErrNoKey
@@ -45,10 +49,7 @@ func (a *Answerer) deploy(ctx context.Context, q *control.DeployQuestion) (out c
 	if err != nil {
 		return out, err
 	}
-	if a.job != nil {
-		return out, ErrHasJob
-	}
-	a.job = newOutput(back)
+	a.job, a.keys = newOutput(back), nil
 	a.running.Go(func() { a.run(ctx, d, q.Network, a.job) })
 	digest := control.Opened(q.Key, q.Sealed)
 	out.Receipt = &control.Receipt{Digest: digest, Signature: a.key.SignAnswer(q.Key, digest)}
@@ -97,9 +98,19 @@ func (a *Answerer) run(ctx context.Context, d messages.DeployRequest, network *c
 	}
 	end := control.End{Code: code}
 	if err != nil {
-		end.Failed = err.Error()
+		end.Failed = shortened(err.Error())
 	}
 	_ = o.add(ctx, control.Record{End: &end}) // the last record waits for nothing, and has a form that can be written
+}
+
+// longestReason is how long the text of a failure may be, which can quote a registry. An answer to the host has a limit, too.
+const longestReason = 4 << 10
+
+func shortened(text string) string {
+	if len(text) <= longestReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestReason], "") + " …"
 }
 
 // check says what of a job the guest cannot run. Error: ErrUnsupported, *jobspec.Error.

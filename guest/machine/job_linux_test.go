@@ -96,10 +96,13 @@ func TestASealedJob(t *testing.T) {
 		return err
 	}
 	require.NoError(t, deploy(box))
-	require.ErrorContains(t, deploy(box), seal.ErrUsed.Error())
 	again, err := sealer.Seal(encode(t, d))
 	require.NoError(t, err)
-	require.ErrorContains(t, deploy(again), machine.ErrHasJob.Error())
+	for _, sealed := range [][]byte{box, again} {
+		require.ErrorContains(t, deploy(sealed), machine.ErrHasJob.Error())
+	}
+	_, _, err = host.Evidence(t.Context(), attest.Challenge{}, subject(t, d))
+	require.ErrorContains(t, err, machine.ErrHasJob.Error(), "a guest with a job proves nothing to the next customer")
 
 	phases, output, end, view := follow(t, host, reader)
 	require.Equal(t, []string{control.PhaseRun}, phases)

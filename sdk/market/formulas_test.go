@@ -67,7 +67,7 @@ func TestVectorsVoteShare(t *testing.T) {
 	}](t, "vote_share.json") {
 		r, k := market.Report{}, market.Keeper{}
 		r.Reward, r.RewardLeft, r.RewardWeight = c.Reward, c.Left, c.RewardWeight
-		r.RewardVoters[0], k.Weight = 1, c.Weight
+		r.CreatedAt, r.RewardVoters[0], k.Weight = 1, 1, c.Weight
 		require.Equal(t, c.Share, uint64(r.Share(&k)), "case %d", i)
 	}
 }

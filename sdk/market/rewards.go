@@ -28,9 +28,9 @@ func (r *Rewards) BuyBackCost(stakePrice USDC, now int64) (GNT, error) {
 }
 
 // Share is what the keeper gets of the report's reward, as in program/src/state/report.rs; 0 when it did not vote for
-// the root, has claimed, or became active since the report was made: then it is not the keeper that voted.
+// the root, has claimed, or became active when the report was made or since: then it is not the keeper that voted.
 func (r *Report) Share(k *Keeper) USDC {
-	if !Has(r.RewardVoters, k.Index) || k.ActiveSince > r.CreatedAt || r.Reward == 0 || r.RewardWeight == 0 {
+	if !Has(r.RewardVoters, k.Index) || k.ActiveSince >= r.CreatedAt || r.Reward == 0 || r.RewardWeight == 0 {
 		return 0
 	}
 	share := new(big.Int).Mul(new(big.Int).SetUint64(r.Reward), new(big.Int).SetUint64(k.Weight))

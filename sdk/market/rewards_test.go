@@ -94,6 +94,7 @@ func TestShare(t *testing.T) {
 		"it has left":                       {nil, 0, 0},
 		"it did not vote, or has claimed":   {func(r *Report, _ *Keeper) { r.RewardVoters[0] = 0b101 }, unit, 0},
 		"it became active after the report": {func(_ *Report, k *Keeper) { k.ActiveSince = 101 }, unit, 0},
+		"it became active with the report":  {func(_ *Report, k *Keeper) { k.ActiveSince = 100 }, unit, 0},
 		"nothing was set aside":             {func(r *Report, _ *Keeper) { r.Reward, r.RewardLeft, r.RewardWeight = 0, 0, 0 }, unit, 0},
 		"an index that there is no bit for": {func(_ *Report, k *Keeper) { k.Index = MaxKeepers }, unit, 0},
 	} {

@@ -275,7 +275,7 @@ impl Report {
         }
         let (byte, bit) = (keeper.index as usize / 8, 1u8 << (keeper.index % 8));
         let voted = match self.reward_voters.get_mut(byte) {
-            Some(slot) if *slot & bit != 0 && keeper.active_since <= self.created_at => {
+            Some(slot) if *slot & bit != 0 && keeper.active_since < self.created_at => {
                 *slot &= !bit;
                 true
             }

@@ -188,7 +188,8 @@ pub fn write_copy(dir: &Path) -> Result<(), String> {
     for name in ["Cargo.toml", "Cargo.lock"] {
         let text = read(&program_dir().join(name))?
             .replace("name = \"gantry-market\"", "name = \"gantry-market-mutants\"")
-            .replace("name = \"gantry_market\"", "name = \"gantry_market_mutants\"");
+            .replace("name = \"gantry_market\"", "name = \"gantry_market_mutants\"")
+            .replace("path = \"framework\"", &format!("path = {:?}", program_dir().join("framework")));
         files.insert(name.to_owned(), text);
     }
     remove_others(dir, &dir.join("src"), &files)?;

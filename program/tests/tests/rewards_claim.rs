@@ -98,6 +98,10 @@ fn a_keeper_in_a_former_keepers_place_is_not_that_keeper() {
         w.read::<Keeper>(&heir.keeper()).active_since > w.read::<Report>(&pda::report(period)).created_at
     );
     w.refused(ix::rewards_claim(&heir, Some(period)), &[], MarketError::NothingOwed);
+    // Nor one that took the place in the second of the report.
+    let made = w.read::<Report>(&pda::report(period)).created_at;
+    w.alter(&heir.keeper(), |k: &mut Keeper| k.active_since = made);
+    w.refused(ix::rewards_claim(&heir, Some(period)), &[], MarketError::NothingOwed);
     w.ok(ix::rewards_claim(&deal.keeper, Some(period)), &[]);
 }
 

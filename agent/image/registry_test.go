@@ -152,7 +152,9 @@ func TestOnlyBlobsAreLarge(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), maxDocument+1)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v2/app/blobs/good", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(long) })
-	mux.HandleFunc("/v2/app/blobs/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/store?signed=yes", http.StatusTemporaryRedirect) })
+	mux.HandleFunc("/v2/app/blobs/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/store?signed=yes", http.StatusTemporaryRedirect)
+	})
 	mux.HandleFunc("/store", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(long) })
 	mux.HandleFunc("/v2/app/blobs/bad", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)

@@ -42,7 +42,7 @@ func Describe(d *market.Dispute, keepers []market.Keeper, now int64) Dispute {
 		Kind: market.DisputeKind(d.Kind).String(), ComplaintSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
 		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
 		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: d.QuorumBps,
-		UpheldBy: service.Voters(d.UpheldVoters, keepers), RejectedBy: service.Voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
+		UpheldBy: service.Voters(d.UpheldVoters, d.OpenedAt, keepers), RejectedBy: service.Voters(d.RejectedVoters, d.OpenedAt, keepers), Verdict: d.Verdict().String(),
 	}
 }
 

@@ -20,12 +20,13 @@ type Keeper struct {
 	FormerSigner string `json:"formerSigner,omitempty"`
 	SignerUntil  int64  `json:"signerUntil,omitempty"`
 	Account      string `json:"account"`
-	Index        uint16 `json:"index"`
-	Status       string `json:"status"`
-	Bond         string `json:"bond"`
-	Weight       string `json:"weight"`
-	Votes        uint64 `json:"votes"`
-	Misses       uint64 `json:"misses"`
+	// Index is its place among the voters; absent while it is not active and has none.
+	Index  *uint16 `json:"index,omitempty"`
+	Status string  `json:"status"`
+	Bond   string  `json:"bond"`
+	Weight string  `json:"weight"`
+	Votes  uint64  `json:"votes"`
+	Misses uint64  `json:"misses"`
 	// Missed is how many reports became final since it last voted in time; it loses its weight when they are too many.
 	Missed     uint64 `json:"missedReports"`
 	LastVote   uint64 `json:"lastVotePeriod"`
@@ -41,9 +42,12 @@ type Keeper struct {
 // DescribeKeeper describes a keeper.
 func DescribeKeeper(m *market.Market, k *market.Keeper) Keeper {
 	out := Keeper{
-		Wallet: k.Wallet.String(), Signer: k.SigningKey().String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
+		Wallet: k.Wallet.String(), Signer: k.SigningKey().String(), Account: k.Address.String(), Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
 		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, Missed: k.MissedReports(m), LastVote: k.LastVotePeriod, Addr: k.Addr(),
 		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
+	}
+	if k.Index < market.MaxKeepers {
+		out.Index = &k.Index
 	}
 	if k.SignerUntil != 0 {
 		out.FormerSigner, out.SignerUntil = k.FormerSigner.String(), k.SignerUntil
@@ -81,7 +85,7 @@ func DescribeReport(v *view.View, r *market.Report) Report {
 	}
 	for _, c := range r.Roots() {
 		out.Candidates = append(out.Candidates, Candidate{
-			Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: Voters(c.Voters, v.Keepers()),
+			Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: Voters(c.Voters, r.CreatedAt, v.Keepers()),
 		})
 	}
 	return out
@@ -127,8 +131,9 @@ func DescribeFault(f *market.Fault) Fault {
 	return out
 }
 
-// Voters names the keepers of a bitmap by wallet, or by index when they have left.
-func Voters(bits [32]uint8, keepers []market.Keeper) []string {
+// Voters names the keepers of a bitmap by wallet, or by place where the keeper that voted does not have it any more. A keeper could vote
+// if it was active before a time.
+func Voters(bits [32]uint8, before int64, keepers []market.Keeper) []string {
 	out := []string{}
 	for i := range uint16(market.MaxKeepers) {
 		if !market.Has(bits, i) {
@@ -136,7 +141,7 @@ func Voters(bits [32]uint8, keepers []market.Keeper) []string {
 		}
 		who := fmt.Sprint(i)
 		for _, k := range keepers {
-			if k.Index == i {
+			if k.Index == i && k.ActiveSince < before {
 				who = k.Wallet.String()
 			}
 		}

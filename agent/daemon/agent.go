@@ -347,9 +347,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.assemble(node); err != nil {
 		return err
 	}
-	if err := a.endIdle(ctx); err != nil {
-		return err
-	}
+	a.endIdle(ctx)
 	a.groups = a.newGroups(a.openGroup)
 	a.assembled.Store(true)
 	bidder, err := a.newBidder(ctx)

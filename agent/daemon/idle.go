@@ -60,12 +60,15 @@ func (a *Agent) openIdle(whole jobspec.Share) error {
 	return err
 }
 
-// endIdle ends a job that the settings do not name any more, before anything of a lease is started.
-func (a *Agent) endIdle(ctx context.Context) error {
+// endIdle ends a job that the settings do not name any more, before anything of a lease is started. One that does not end must not keep
+// the agent from its leases.
+func (a *Agent) endIdle(ctx context.Context) {
 	if a.idle != nil {
-		return nil
+		return
 	}
-	return idle.End(ctx, a.runtime)
+	if err := idle.End(ctx, a.runtime); err != nil {
+		a.log.Warn().Err(err).Msg("what is left of a former idle job cannot be ended; restart the machine if its GPUs stay in use")
+	}
 }
 
 // partOf is what of the whole machine belongs to some of its GPUs.

@@ -37,6 +37,7 @@ type fakeRuntime struct {
 	starts   []time.Time
 	runs     []runtime.Spec
 	refuses  error
+	hangs    bool // its processes do not die
 }
 
 func (f *fakeRuntime) Check(runtime.Spec) error { return f.refuses }
@@ -92,12 +93,17 @@ func (f *fakeRuntime) Status(context.Context, string) (runtime.Status, error) {
 	return f.status()
 }
 
-func (f *fakeRuntime) Stop(_ context.Context, _ string, grace time.Duration) (runtime.Status, error) {
+func (f *fakeRuntime) Stop(ctx context.Context, _ string, grace time.Duration) (runtime.Status, error) {
 	f.mu.Lock()
 	st, err := f.status()
+	hangs := f.hangs
 	f.mu.Unlock()
 	if err != nil || st.Phase.Over() {
 		return st, err
+	}
+	if hangs {
+		<-ctx.Done()
+		return st, ctx.Err()
 	}
 	time.Sleep(min(grace, f.ending))
 	f.mu.Lock()

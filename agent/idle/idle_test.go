@@ -126,6 +126,30 @@ func TestAJobOfSomeGPUs(t *testing.T) {
 	})
 }
 
+// A job whose processes do not die keeps its own GPUs alone, also from the next agent, and a person is told.
+func TestAJobThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := runtime.Spec{LeaseID: ID, Command: []string{"an earlier setting"}, GPUMask: 0b1000}
+		m := newMachine(t, hour, func(o *Options) { o.Count = 1 })
+		m.run.spec, m.run.hangs, m.run.at, m.run.deadline = &left, true, time.Now(), time.Now().Add(time.Hour)
+		end := m.goes(t)
+		synctest.Wait()
+		require.NoError(t, m.Yield(t.Context(), 0b0111), "leases of other GPUs do not wait")
+		short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		require.ErrorIs(t, m.Yield(short, 0b1000), context.DeadlineExceeded)
+		cancel()
+		time.Sleep(time.Minute)
+		s, _ := m.State()
+		require.Contains(t, s.Broken(), "it cannot be ended, and keeps its GPUs from leases")
+		m.run.mu.Lock()
+		m.run.hangs = false
+		m.run.mu.Unlock()
+		require.NoError(t, m.Yield(t.Context(), 0b1111))
+		require.False(t, m.run.alive())
+		end()
+	})
+}
+
 // A lease that comes while the image is fetched does not wait for that.
 func TestAPullEndsForALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

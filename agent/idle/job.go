@@ -68,7 +68,7 @@ const (
 	logBytes = 1 << 20
 	// againAfter is the pause before another attempt to end what an earlier agent has left.
 	againAfter = time.Second
-	// endTime bounds the end of the job with its agent.
+	// endTime bounds the end of the job. Processes that do not die, as in a driver that hangs, are ended with the next attempt.
 	endTime = 10 * time.Second
 )
 
@@ -118,6 +118,7 @@ type Job struct {
 	spec    runtime.Spec // with the digest, once it is known
 	// next is when the job may be started again, by a clock that nobody sets; slow until when it stays away.
 	next, slow time.Time
+	looked     bool   // a share was looked for
 	judged     uint64 // the period whose share was looked at last
 	prepared   bool
 	wakeUp     chan struct{}
@@ -157,7 +158,7 @@ func fits(l runtime.Limits, part jobspec.Share) error {
 		what       string
 		want, have float64
 	}{
-		{"cpus", l.CPUs, part.CPUs}, {"memory_gib", float64(l.MemoryMiB) / 1024, float64(part.MemoryMiB) / 1024}, {"disk_gib", float64(l.DiskMiB) / 1024, float64(part.DiskMiB) / 1024},
+		{"cpus", l.CPUs, part.CPUs}, {"memory_gib", float64(l.MemoryMiB) / 1024, float64(part.MemoryMiB) / 1024},
 	} {
 		if c.have > 0 && c.want > c.have {
 			return fmt.Errorf("%w: idle: %s %.4g, and the part of the machine that its GPUs are has %.4g; set %s to that or less", runtime.ErrSpec, c.what, c.want, c.have, c.what)
@@ -290,6 +291,11 @@ func (j *Job) adopt(ctx context.Context, may bool) error {
 		j.o.Log.Info().Int("pid", st.PID).Msg("the idle job of an earlier agent runs on")
 		return nil
 	}
+	if err == nil { // leases of other GPUs do not wait for it
+		j.mu.Lock()
+		j.let(st.Spec.GPUMask)
+		j.mu.Unlock()
+	}
 	// An image that was fetched may be another than the settings name now.
 	return j.stop(ctx, Starting, leaseGrace)
 }
@@ -353,6 +359,9 @@ func (j *Job) step(ctx context.Context) error {
 	}
 	if has != 0 {
 		return nil
+	}
+	if j.prepared && (r.why == Leased || r.why == Withdrawn) { // its image has room that a lease may need
+		return j.clear(ctx)
 	}
 	if err := j.moments.look(ctx, now, j.o.Instants); err != nil && ctx.Err() == nil {
 		j.o.Log.Debug().Err(err).Msg("whether the machine is to be measured cannot be asked; the idle job waits longer")

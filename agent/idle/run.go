@@ -135,19 +135,29 @@ func (j *Job) start(ctx context.Context, now time.Time, was look) error {
 // stop ends the job and gives its GPUs, disk and network back.
 func (j *Job) stop(ctx context.Context, why Reason, grace time.Duration) error {
 	began := time.Now()
-	st, err := j.o.Runtime.Stop(ctx, ID, grace)
-	if errors.Is(err, runtime.ErrNotFound) {
-		return j.clear(ctx)
+	end, cancel := context.WithTimeout(ctx, grace+endTime)
+	defer cancel()
+	st, err := j.o.Runtime.Stop(end, ID, grace)
+	if err == nil {
+		err = j.stopped(ctx, st, why, began)
+	} else if errors.Is(err, runtime.ErrNotFound) {
+		err = j.clear(ctx)
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
+		j.failed(fmt.Sprintf("it cannot be ended, and keeps its GPUs from leases: %v", err))
 		return fmt.Errorf("stop the idle job: %w", err)
 	}
+	return err
+}
+
+// stopped takes note of a job that was stopped, and gives back what it had.
+func (j *Job) stopped(ctx context.Context, st runtime.Status, why Reason, began time.Time) error {
 	j.o.Log.Info().Str("why", string(why)).Dur("took", time.Since(began)).Msg("the idle job was stopped")
 	ran := j.account(st)
 	j.mu.Lock()
 	if why != Failing {
 		j.state.Stops[why]++
-		if ran >= firstPause {
+		if ran >= ranAfter {
 			j.state.Failures, j.state.LastFailure = 0, ""
 		}
 	}
@@ -232,11 +242,17 @@ func (j *Job) clear(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.mask, j.prepared = 0, false
-	close(j.changed)
-	j.changed = make(chan struct{})
+	j.prepared = false
+	j.let(0)
 	j.state.GPUs, j.state.Since = nil, time.Time{}
 	return nil
+}
+
+// let leaves the job with fewer GPUs, and wakes who waits for the others. The caller holds mu.
+func (j *Job) let(mask uint64) {
+	j.mask = mask
+	close(j.changed)
+	j.changed = make(chan struct{})
 }
 
 // removeTime is how long the supervisor of a job that is over may take to be gone.
@@ -266,6 +282,8 @@ func indices(mask uint64) (out []int) {
 // End ends what is left of a job on a machine whose settings have none any more.
 func End(ctx context.Context, r Runtime) error {
 	j := &Job{o: Options{Runtime: r}, changed: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, leaseGrace+endTime)
+	defer cancel()
 	if _, err := r.Stop(ctx, ID, leaseGrace); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return fmt.Errorf("end the idle job: %w", err)
 	}

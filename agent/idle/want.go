@@ -18,10 +18,11 @@ type look struct {
 // judge stays away for a day when the machine was measured to be slow after the job had run.
 func (j *Job) judge() {
 	period, share, ok := j.o.Share()
+	first := !j.looked
+	j.looked = true
 	if !ok || period == j.judged {
 		return
 	}
-	first := j.judged == 0
 	j.judged = period
 	j.mu.Lock()
 	ran := j.state.Starts > 0

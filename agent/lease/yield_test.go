@@ -37,3 +37,20 @@ func TestNothingOfALeaseBeginsBeforeTheOwnersJobIsGone(t *testing.T) {
 	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, time.Minute, 5*time.Millisecond)
 	require.GreaterOrEqual(t, len(masks), 2, "before the start on chain, and before the job")
 }
+
+// A job that does not end must not cost the machine its record: the lease is declined before the start deadline.
+func TestALeaseIsDeclinedWhereTheOwnersJobDoesNotEnd(t *testing.T) {
+	began := time.Now()
+	_, chain := ordered(t, messages.JobSpec{Command: []string{"true"}}, func(m *Manager) {
+		m.o.Yield = func(ctx context.Context, _ uint64) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	})
+	require.Eventually(t, func() bool {
+		chain.mu.Lock()
+		defer chain.mu.Unlock()
+		return len(chain.declines) == 1 && chain.declines[0] == market.DeclinedJob
+	}, time.Minute, 20*time.Millisecond)
+	require.Less(t, time.Since(began), chain.deadline)
+}

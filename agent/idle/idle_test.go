@@ -157,6 +157,7 @@ func TestAPullEndsForALease(t *testing.T) {
 		m.run.pulling = time.Hour
 		end := m.goes(t)
 		time.Sleep(30 * time.Minute)
+		synctest.Wait()
 		require.Equal(t, 1, m.run.pulls, "measurements do not end it")
 		m.set(func() { m.leased = 1 })
 		began := time.Now()

@@ -249,7 +249,7 @@ func (g *groupVisit) carries(as seed.Wallet, leases ...string) {
 		to := leases[(i+1)%len(leases)]
 		want := run(from, "dd if=/dev/urandom of=/www/large bs=1M count=64 2>/dev/null; sha256sum < /www/large")
 		began := time.Now()
-		require.Equal(g.t, want, run(to, fmt.Sprintf("timeout 60 wget -q -O- http://%s:8080/large | sha256sum", mesh.Name(i))))
+		require.Equal(g.t, want, run(to, fmt.Sprintf("timeout 300 wget -q -O- http://%s:8080/large | sha256sum", mesh.Name(i))))
 		g.t.Logf("64 MiB from %s after %.1f s", mesh.Name(i), time.Since(began).Seconds())
 	}
 }

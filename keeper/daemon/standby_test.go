@@ -99,7 +99,7 @@ func TestAKeeperThatStandsByShowsIt(t *testing.T) {
 // systemdHears waits for a message that begins so, and keeps the others for later.
 func systemdHears(t *testing.T, said chan string, begins string) {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		select {
 		case got := <-said:

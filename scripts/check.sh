@@ -96,12 +96,12 @@ check_go() {
     in_dir integrations/kubernetes staticcheck ./...
     in_dir integrations/kubernetes go test ./...
   fi
-  if changed_in 'integrations/ray/*' && have ray-python && have gantry-python; then
-    "$root/scripts/clients.sh" generate ray
-  fi
-  if changed_in 'integrations/skypilot/*' && have skypilot-python && have gantry-python; then
-    "$root/scripts/clients.sh" generate skypilot
-  fi
+  local integration
+  for integration in ray skypilot; do
+    if changed_in "integrations/$integration/*" 'clients/python/*' && have "$integration-python" && have gantry-python; then
+      "$root/scripts/clients.sh" generate "$integration"
+    fi
+  done
   step "layers, links and paths on pages"
   go test ./internal/layering ./internal/pages
 }

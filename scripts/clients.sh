@@ -34,20 +34,16 @@ pack() {
   (cd clients/typescript && npm pack --silent --pack-destination "$root/build/clients")
 }
 
-ray() {
-  "$root/scripts/toolchain.sh" ray
-  have ray-python || die "Ray's node provider is tried with Ray, which could not be installed: see build/logs/ray.log"
-  step "Ray's node provider"
-  # A proxy of the environment is not for Ray on this machine.
-  env no_proxy='*' PYTHONPATH=clients/python:integrations/ray ray-python -m unittest discover -s integrations/ray/tests
+# integration PART TITLE: the tests of integrations/PART, with the real program that they serve.
+integration() {
+  "$root/scripts/toolchain.sh" "$1"
+  have "$1-python" || die "$2 is tried with the real one, which could not be installed: see build/logs/$1.log"
+  step "$2"
+  # A proxy of the environment is not for servers on this machine.
+  env no_proxy='*' PYTHONPATH="clients/python:integrations/$1" "$1-python" -m unittest discover --buffer -s "integrations/$1/tests"
 }
-
-skypilot() {
-  "$root/scripts/toolchain.sh" skypilot
-  have skypilot-python || die "the plug-in is tried with SkyPilot, which could not be installed: see build/logs/skypilot.log"
-  step "SkyPilot's plug-in"
-  env no_proxy='*' PYTHONPATH=clients/python:integrations/skypilot skypilot-python -m unittest discover --buffer -s integrations/skypilot/tests
-}
+ray() { integration ray "Ray's node provider"; }
+skypilot() { integration skypilot "SkyPilot's plug-in"; }
 
 # Streams are left out: Schemathesis reads no server-sent events. It asks for the oldest lease that there is, and stops it. What is not a failure is in clients/schemathesis.toml.
 probe() {

@@ -66,16 +66,15 @@ test_go() {
   local detector=()
   [ -z "$all" ] || detector=(-race)
   in_dir integrations/kubernetes go test "${detector[@]}" -timeout 20m -vet=off -ldflags=-w ./...
-  if have ray-python && have gantry-python; then
-    "$root/scripts/clients.sh" generate ray
-  else
-    skipped+=("SKIPPED Ray's node provider: it is tried after scripts/toolchain.sh clients ray")
-  fi
-  if have skypilot-python && have gantry-python; then
-    "$root/scripts/clients.sh" generate skypilot
-  else
-    skipped+=("SKIPPED SkyPilot's plug-in: it is tried after scripts/toolchain.sh clients skypilot")
-  fi
+  local integration integrations=()
+  for integration in ray skypilot; do
+    if have "$integration-python" && have gantry-python; then
+      integrations+=("$integration")
+    else
+      skipped+=("SKIPPED integrations/$integration: it is tried after scripts/toolchain.sh clients $integration")
+    fi
+  done
+  [ ${#integrations[@]} -eq 0 ] || "$root/scripts/clients.sh" generate "${integrations[@]}"
 }
 
 # Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change

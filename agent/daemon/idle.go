@@ -48,7 +48,7 @@ func (a *Agent) openIdle(whole jobspec.Share) error {
 		Resolve: func(ctx context.Context, reference string) (string, error) {
 			return image.Resolve(ctx, reference, a.cfg.LocalRegistries || a.local)
 		},
-		Part:   func(n int) jobspec.Share { return partOf(whole, n, gpus) },
+		Part:   func(n int) jobspec.Share { return whole.Part(n, gpus) },
 		Leased: a.leased, Changed: a.chain.Changed, Withheld: a.withheld, Share: a.classShare, Period: a.periodSecs, Instants: a.drawn,
 		Output: a.cfg.IdleLog(), Now: a.clock.Now, Log: a.log.With().Str("part", "idle").Logger(),
 	})
@@ -68,14 +68,6 @@ func (a *Agent) endIdle(ctx context.Context) {
 	}
 	if err := idle.End(ctx, a.runtime); err != nil {
 		a.log.Warn().Err(err).Msg("what is left of a former idle job cannot be ended; restart the machine if its GPUs stay in use")
-	}
-}
-
-// partOf is what of the whole machine belongs to some of its GPUs.
-func partOf(whole jobspec.Share, some, all int) jobspec.Share {
-	part := float64(some) / float64(max(all, some, 1))
-	return jobspec.Share{
-		CPUs: whole.CPUs * part, MemoryMiB: uint64(float64(whole.MemoryMiB) * part), DiskMiB: uint64(float64(whole.DiskMiB) * part),
 	}
 }
 

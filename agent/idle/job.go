@@ -314,7 +314,7 @@ func (j *Job) named(ctx context.Context, digested string) bool {
 // resolveTime bounds a question to a registry.
 const resolveTime = 10 * time.Second
 
-// look sees what is so now, and starts or stops the job.
+// step starts or stops the job, as it is to be now.
 func (j *Job) step(ctx context.Context) error {
 	st, err := j.o.Runtime.Status(ctx, ID)
 	switch {

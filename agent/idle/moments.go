@@ -100,7 +100,5 @@ func (m *moments) look(ctx context.Context, now time.Time, find Instants) error 
 
 // measured notes that the machine was measured.
 func (m *moments) measured() {
-	if m.due {
-		m.due = false
-	}
+	m.due = false
 }

@@ -70,7 +70,7 @@ func (m *Manager) Members() ([]Member, error) {
 	}
 	var out []Member
 	for _, l := range leases {
-		if l.Group != nil && l.Refused == "" {
+		if l.Group != nil && (l.Refused == "" || l.State == store.Running) { // what is refused while it runs changes nothing
 			out = append(out, Member{Lease: solana.PublicKey(l.Address), Group: *l.Group, Stage: stages[l.State]})
 		}
 	}
@@ -91,25 +91,18 @@ type Meeting struct {
 // was ordered. A machine without a direct connection to most of them leaves: the private network would not reach it. done is false where
 // the lease may start.
 func decideMeeting(f Facts, half time.Time) (d Decision, done bool) {
-	until := earlier(half, f.Order.AwardedAt.Add(f.Order.Duration))
+	left := min(half.Sub(f.Now), f.Order.AwardedAt.Add(f.Order.Duration).Sub(f.Now))
 	switch m := f.Meeting; {
 	case m.Apart > 0 && m.Apart >= f.Order.StartDeadline/4:
 		return Decision{Action: SubmitDecline, Decline: market.DeclinedApart, Why: m.Why}, true
-	case m.Waits != "" && f.Now.Before(until):
-		return Decision{Action: Wait, Until: earlier(until, f.Now.Add(meetEvery)), Why: m.Waits}, true
+	case m.Waits != "" && left > 0:
+		return Decision{Action: Wait, Until: f.Now.Add(min(left, meetEvery)), Why: m.Waits}, true
 	}
 	return Decision{}, false
 }
 
 // meetEvery is how often a lease looks whether the others are there.
 const meetEvery = 250 * time.Millisecond
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // Visits refuses everybody but the customer of a lease and its session keys. Error: *RefusedError.
 func (m *Manager) Visits(ctx context.Context, from, lease solana.PublicKey) error {

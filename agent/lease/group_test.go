@@ -74,5 +74,10 @@ func TestAMemberOfAGroupIsReplaced(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []Member{{Lease: testLease, Group: *next, Stage: []Stage{Starts, Runs}[i]}}, members)
 	}
+	_, err = m.o.Store.Update(r.Address, func(l *store.Lease) error { l.Refused = "the sandbox is gone"; return nil })
+	require.NoError(t, err)
+	members, err = m.Members()
+	require.NoError(t, err)
+	require.Len(t, members, 1, "a lease that runs keeps its network")
 	require.Equal(t, market.LeaseAwarded, chain.lease.State())
 }

@@ -173,10 +173,7 @@ func (m *Manager) fits(r store.Lease, job messages.JobSpec) error {
 
 // share is a lease's part of what the machine has.
 func (m *Manager) share(r store.Lease) jobspec.Share {
-	gpus := bits.OnesCount64(r.GPUMask)
-	part := func(whole float64) float64 { return whole * float64(gpus) / float64(max(len(m.o.GPUUUIDs), gpus, 1)) }
-	n := m.o.Node
-	return jobspec.Share{CPUs: part(n.CPUs), MemoryMiB: uint64(part(float64(n.MemoryMiB))), DiskMiB: uint64(part(float64(n.DiskMiB)))}
+	return m.o.Node.Part(bits.OnesCount64(r.GPUMask), len(m.o.GPUUUIDs))
 }
 
 // minLimit is the smaller of two limits, of which 0 is none.

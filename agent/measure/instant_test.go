@@ -338,3 +338,31 @@ func TestBlocksFindTheInstant(t *testing.T) {
 	_, err = b.Is(t.Context(), candidates[0])
 	require.ErrorIs(t, err, errBroken)
 }
+
+// A machine asks in parts which tick of a period is the instant, while the period runs.
+func TestTheInstantIsLookedForInParts(t *testing.T) {
+	l := &ledger{start: instant.Tick(period, 0, secs).Unix() - 100, last: instant.Tick(period, 0, secs).Unix() + secs}
+	b := Blocks{Source: l, Domain: domain, PeriodSecs: secs}
+	want, next, err := b.Drawn(t.Context(), period, 0, instant.Ticks-1)
+	require.NoError(t, err)
+	require.Less(t, want, instant.Ticks)
+	require.Equal(t, want+1, next)
+	for k := range instant.Ticks {
+		at, next, err := b.Drawn(t.Context(), period, k, k)
+		require.NoError(t, err)
+		require.Equal(t, k+1, next)
+		if k < want {
+			require.Equal(t, instant.Ticks, at)
+		} else if k == want {
+			require.Equal(t, want, at)
+		}
+	}
+	l.last = instant.Tick(period, want, secs).Unix() - 1
+	at, next, err := b.Drawn(t.Context(), period, 0, instant.Ticks-1)
+	require.NoError(t, err)
+	require.Equal(t, []int{instant.Ticks, want}, []int{at, next}, "its block is not there yet")
+	l.fails.Store(true)
+	at, next, err = b.Drawn(t.Context(), period, want, want)
+	require.ErrorIs(t, err, errBroken)
+	require.Equal(t, []int{instant.Ticks, want}, []int{at, next})
+}

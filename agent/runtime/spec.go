@@ -18,10 +18,7 @@ const (
 	defaultLogBytes  = 16 << 20
 	defaultOpenFiles = 4096
 	defaultProcesses = 4096
-	// containerSoftFiles and containerHardFiles are the open files of a process in a container.
-	containerSoftFiles = 1 << 16
-	containerHardFiles = 1 << 20
-	maxProcesses       = 1 << 22 // Linux has no more
+	maxProcesses     = 1 << 22 // Linux has no more
 )
 
 var leaseIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
@@ -76,7 +73,7 @@ func (l Limits) logBytes() int64 {
 // limit these are what servers and databases expect, and the most that the sandbox knows.
 func (l Limits) containerFiles() (soft, hard uint64) {
 	if l.OpenFiles == 0 {
-		return containerSoftFiles, containerHardFiles
+		return jobspec.SoftFiles, jobspec.HardFiles
 	}
 	return l.OpenFiles, l.OpenFiles
 }

@@ -42,12 +42,9 @@ type Keeper struct {
 // DescribeKeeper describes a keeper.
 func DescribeKeeper(m *market.Market, k *market.Keeper) Keeper {
 	out := Keeper{
-		Wallet: k.Wallet.String(), Signer: k.SigningKey().String(), Account: k.Address.String(), Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
+		Wallet: k.Wallet.String(), Signer: k.SigningKey().String(), Account: k.Address.String(), Index: k.Place(), Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
 		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, Missed: k.MissedReports(m), LastVote: k.LastVotePeriod, Addr: k.Addr(),
 		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
-	}
-	if k.Index < market.MaxKeepers {
-		out.Index = &k.Index
 	}
 	if k.SignerUntil != 0 {
 		out.FormerSigner, out.SignerUntil = k.FormerSigner.String(), k.SignerUntil

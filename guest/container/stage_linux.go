@@ -114,17 +114,12 @@ var kept = []uintptr{
 	unix.CAP_SETFCAP, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SYS_CHROOT,
 }
 
-const (
-	softFiles = 1 << 16
-	hardFiles = 1 << 20
-)
-
 // limit takes away what the container's program may not do, and makes this thread its user's.
 func limit(who *user.ExecUser) error {
 	var files unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
-	if err == nil && unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: softFiles, Max: hardFiles}) != nil { // not a machine of its own
-		err = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: min(softFiles, files.Max), Max: files.Max})
+	if err == nil && unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: jobspec.SoftFiles, Max: jobspec.HardFiles}) != nil { // not a machine of its own
+		err = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: min(jobspec.SoftFiles, files.Max), Max: files.Max})
 	}
 	if err != nil {
 		return fmt.Errorf("open files: %w", err)

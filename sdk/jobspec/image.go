@@ -105,6 +105,12 @@ func Arguments(job messages.JobSpec, image v1.Config) ([]string, error) {
 	return args, nil
 }
 
+// SoftFiles are the open files that a process in a container begins with, and HardFiles what it may raise that to.
+const (
+	SoftFiles = 1 << 16
+	HardFiles = 1 << 20
+)
+
 // DefaultPath is where the programs of containers are looked for whose image does not say it.
 const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

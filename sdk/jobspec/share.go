@@ -10,6 +10,12 @@ type Share struct {
 	DiskMiB   uint64
 }
 
+// Part is what of a whole machine belongs to some of all its GPUs.
+func (s Share) Part(gpus, all int) Share {
+	part := func(whole float64) float64 { return whole * float64(gpus) / float64(max(all, gpus, 1)) }
+	return Share{CPUs: part(s.CPUs), MemoryMiB: uint64(part(float64(s.MemoryMiB))), DiskMiB: uint64(part(float64(s.DiskMiB)))}
+}
+
 // DiskMiB is what a job takes of its lease's disk: its volume and the container's files. 0 asks for nothing.
 func DiskMiB(job messages.JobSpec) uint64 {
 	if job.Volume == nil {

@@ -237,12 +237,21 @@ func (k *Keeper) Addr() string {
 	return Text(k.Multiaddr[:min(int(k.MultiaddrLen), len(k.Multiaddr))])
 }
 
-// Place is a keeper's place among the voters, by its index; "-" while it is not active and has none.
-func Place(index uint16) string {
-	if index >= MaxKeepers {
+// Place is the keeper's place among the voters; nil while it is not active and has none.
+func (k *Keeper) Place() *uint16 {
+	if k.Index >= MaxKeepers {
+		return nil
+	}
+	place := k.Index
+	return &place
+}
+
+// PlaceName writes a place among the voters; "-" for none.
+func PlaceName(place *uint16) string {
+	if place == nil {
 		return "-"
 	}
-	return strconv.Itoa(int(index))
+	return strconv.Itoa(int(*place))
 }
 
 // Has reports whether the bitmap of voters has the keeper of this index.

@@ -59,11 +59,7 @@ func (s *session) keepers() error {
 		}
 		rows := make([][]string, len(out))
 		for i, k := range out {
-			place := "-"
-			if k.Index != nil {
-				place = fmt.Sprint(*k.Index)
-			}
-			rows[i] = []string{place, k.Wallet, k.Status, k.Bond, k.Weight, fmt.Sprint(k.Votes), fmt.Sprint(k.Misses), k.Addr}
+			rows[i] = []string{market.PlaceName(k.Index), k.Wallet, k.Status, k.Bond, k.Weight, fmt.Sprint(k.Votes), fmt.Sprint(k.Misses), k.Addr}
 		}
 		w.Table(">#|WALLET|STATUS|>BOND|>WEIGHT~1|>VOTES~2|>MISSES~3|ADDRESS~4", rows)
 	})

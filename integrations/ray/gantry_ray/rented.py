@@ -17,9 +17,6 @@ from ray.autoscaler.tags import NODE_KIND_HEAD, NODE_KIND_WORKER, TAG_RAY_NODE_K
 from .places import HEAD, PORT, START, Refused, matches
 from .record import Record, folder
 
-#: States of a member that is there, or may come.
-ALIVE = ("awarded", "running")
-
 
 class Rented:
     def __init__(self, config: Mapping[str, Any], cluster: str, client: Any = None) -> None:
@@ -37,18 +34,7 @@ class Rented:
         content = self._record.read()
         if not content["key"]:
             return []
-        try:
-            now = self._client.cluster(content["key"])
-        except gantry.Error as e:
-            if e.status != 404:
-                raise
-            if content.get("bought"):
-                raise Refused(
-                    f"gantry serve does not know the cluster {content['key']}, which was bought; ask the server that bought it, or see gantry leases "
-                    f"and remove {self._record.path}"
-                ) from e
-            return []  # the purchase came to nothing
-        return [m for m in now.members if str(m.status) in ALIVE]
+        return self._record.members(self._client, content)
 
     def _member(self, place: str) -> Any:
         for m in self._members():

@@ -135,7 +135,7 @@ type status struct {
 	State        string            `json:"state"`
 	Bond         string            `json:"bond_gnt"`
 	Weight       string            `json:"weight_gnt"`
-	Index        uint16            `json:"index"`
+	Index        *uint16           `json:"index,omitempty"`
 	Address      string            `json:"address"`
 	Registered   time.Time         `json:"registered_at"`
 	ExitAt       *time.Time        `json:"exit_at,omitempty"`
@@ -162,7 +162,7 @@ func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (sta
 	mk := a.Market()
 	s := status{
 		Wallet: k.Wallet, Account: k.Address, State: k.State().String(), Bond: market.GNT(k.Bond).String(),
-		Weight: market.GNT(k.Weight).String(), Index: k.Index, Address: k.Addr(),
+		Weight: market.GNT(k.Weight).String(), Index: k.Place(), Address: k.Addr(),
 		Registered: time.Unix(k.RegisteredAt, 0).UTC(), Votes: k.Votes, Misses: k.Misses, LastPeriod: k.LastVotePeriod,
 		SOL: balance.String(), Missed: k.MissedReports(&mk),
 	}
@@ -187,7 +187,7 @@ func printStatus(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 	}
 	w := c.App.Writer
 	fmt.Fprintf(w, "wallet      %s\nsigner      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %s\naddress     %s\n",
-		s.Wallet, s.Signer, s.Account, s.State, s.Bond, s.Weight, market.Place(s.Index), s.Address)
+		s.Wallet, s.Signer, s.Account, s.State, s.Bond, s.Weight, market.PlaceName(s.Index), s.Address)
 	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
 	if s.SignerUntil != nil {
 		fmt.Fprintf(w, "former      %s, for which the bond answers until %s\n", s.FormerSigner, s.SignerUntil.Format(time.RFC3339))

@@ -95,7 +95,7 @@ func TestMachinesThatStartTogetherWaitForEachOther(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return m.state().Waits == "waiting for the machine of node-2, which fetches what its job needs"
 		}, time.Minute, 10*time.Millisecond, "%+v", m.state())
-		require.Zero(t, m.state().Apart, "a slow image is no reason to leave")
+		require.Zero(t, m.state().Apart, "a machine does not leave because of a slow image")
 	}
 	machines[2].is(lease.Starts)
 	for _, m := range machines {
@@ -141,7 +141,7 @@ func TestAMachineWithoutDirectConnectionsLeaves(t *testing.T) {
 	}
 }
 
-// A connection that breaks for a moment, and a machine that answers no more, are no time without a direct connection.
+// Neither a short break of a connection nor a machine that does not answer counts as time without a direct connection.
 func TestAMomentWithoutAConnectionIsNoReasonToLeave(t *testing.T) {
 	group := messages.Group{Index: 1, Members: make([]messages.GroupMember, 2), Together: 0b11}
 	w := &meeting{group: group, seen: map[int]sight{}}

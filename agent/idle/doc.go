@@ -1,7 +1,7 @@
 // Package idle runs the owner's own job on the GPUs that no lease holds. It is the agent's affair alone: nothing of it is on chain,
 // nobody pays for it, and keepers do not know of it.
 //
-// The job gives way to everything that the market wants of the GPUs:
+// The agent stops the job for everything that the market needs the GPUs for:
 //   - a lease, from its award until its job is over: nothing of a lease is prepared, billed or started before the idle job is gone;
 //   - measurements of keepers and of customers, which wait until it is gone. It leaves before each moment that may be the period's
 //     instant, so that keepers do not wait. It comes back when the chain shows that the moment was not it, or after the measurement;

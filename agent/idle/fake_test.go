@@ -29,8 +29,8 @@ type fakeRuntime struct {
 	spec     *runtime.Spec
 	over     *runtime.Exit
 	deadline time.Time
-	ending   time.Duration // how long the job takes to end by itself when it is asked to
-	endsIn   time.Duration // how long it runs by itself; 0 for ever
+	ending   time.Duration // how long the job takes to exit after SIGTERM
+	endsIn   time.Duration // how long it runs until it exits; 0 for ever
 	at       time.Time
 	pulling  time.Duration
 	pulls    int

@@ -126,7 +126,7 @@ func TestAJobOfSomeGPUs(t *testing.T) {
 	})
 }
 
-// A job whose processes do not die keeps its own GPUs alone, also from the next agent, and a person is told.
+// A job whose processes do not die blocks its own GPUs only, after a restart of the agent too. The owner gets a notice.
 func TestAJobThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := runtime.Spec{LeaseID: ID, Command: []string{"an earlier setting"}, GPUMask: 0b1000}
@@ -222,7 +222,7 @@ func TestTheJobStaysAway(t *testing.T) {
 	})
 }
 
-// The next agent goes on with the job that it would start, ends another, and lets nothing of a lease begin before that.
+// The next agent adopts the job of its settings and ends any other job. Leases wait until it has done so.
 func TestAnAgentThatWasKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		other bool
@@ -262,7 +262,7 @@ func TestAnAgentThatWasKilled(t *testing.T) {
 	}
 }
 
-// While no agent is there, the job ends by itself before the next moment at which the machine may be measured.
+// Without an agent, the supervisor ends the job before the next moment at which keepers may measure the machine.
 func TestTheJobEndsWithoutAnAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, hour, nil)

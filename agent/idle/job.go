@@ -32,7 +32,7 @@ const (
 	Withdrawn Reason = "not-offering"
 	// Slow: the machine was measured below SlowShare after the job had run.
 	Slow Reason = "slow"
-	// Failing: it has ended by itself, and waits before it is started again.
+	// Failing: it has exited, and the agent starts it again after a pause.
 	Failing Reason = "failing"
 	// Starting: its image is fetched, or it has to wait for a moment.
 	Starting Reason = "starting"
@@ -62,7 +62,7 @@ const (
 	SlowPause = 24 * time.Hour
 	// worth is the least time for which the job is started.
 	worth = 20 * time.Second
-	// sayWall is how much later than the agent the supervisor ends the job by itself.
+	// sayWall is the time after which the supervisor ends a job that the agent has not ended.
 	sayWall = time.Second
 	// logBytes bound what is kept of one run's output.
 	logBytes = 1 << 20
@@ -276,7 +276,7 @@ func (j *Job) never(err error) {
 	j.state.LastFailure = err.Error()
 }
 
-// adopt goes on with a job that an earlier agent has started, if it is the one of the settings, or ends what is left of it.
+// adopt keeps a job that an earlier agent has started, if the settings name that job. It ends any other.
 func (j *Job) adopt(ctx context.Context, may bool) error {
 	st, err := j.o.Runtime.Status(ctx, ID)
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
@@ -314,7 +314,7 @@ func (j *Job) named(ctx context.Context, digested string) bool {
 // resolveTime bounds a question to a registry.
 const resolveTime = 10 * time.Second
 
-// step starts or stops the job, as it is to be now.
+// step reads the state of leases, measurements and the job, and starts or stops the job.
 func (j *Job) step(ctx context.Context) error {
 	st, err := j.o.Runtime.Status(ctx, ID)
 	switch {
@@ -364,7 +364,7 @@ func (j *Job) step(ctx context.Context) error {
 		return j.clear(ctx)
 	}
 	if err := j.moments.look(ctx, now, j.o.Instants); err != nil && ctx.Err() == nil {
-		j.o.Log.Debug().Err(err).Msg("whether the machine is to be measured cannot be asked; the idle job waits longer")
+		j.o.Log.Debug().Err(err).Msg("the chain did not say whether keepers measure the machine; the idle job waits longer")
 	}
 	if (r.mask != 0 || r.pull) && !j.prepared {
 		return j.prepare(ctx)

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// leadTime is how long before a moment that may be an instant the job is to be gone; tailTime how long after it keepers may begin
-	// to measure. In short periods both are shares of the period.
+	// leadTime is how long before a possible instant the job must have ended. tailShare bounds the time after it in which keepers may
+	// begin to measure. In short periods both are shares of the period.
 	leadTime, leadShare = 15 * time.Second, 10
 	tailShare           = 60
 	tailLeast           = 20 * time.Second
 	tailMost            = 4
-	// graceShare is the part of the lead in which the job may end by itself.
+	// graceShare is the part of the lead between SIGTERM and SIGKILL.
 	graceShare = 3
 	// askEvery is how often the chain is asked whether a moment was the instant.
 	askEvery = time.Second
@@ -38,7 +38,7 @@ type moments struct {
 	asked time.Time
 }
 
-// lead is how long before a moment the job is to be gone.
+// lead is how long before a possible instant the job must have ended.
 func (m *moments) lead() time.Duration { return min(leadTime, m.part(leadShare)) }
 
 // tail is how long after a moment keepers may begin. They do so within half of it.
@@ -53,7 +53,7 @@ func (m *moments) part(of int) time.Duration {
 // grace is how long the job may take to end before a moment.
 func (m *moments) grace() time.Duration { return m.lead() / graceShare }
 
-// window is the next time in which the job is to be away, or the one that now lies in.
+// window is the current or the next time in which the job must not run.
 func (m *moments) window(now time.Time, secs uint32) (from, until time.Time) {
 	p := records.Period(max(now.Unix(), 0)) / records.Period(secs)
 	if m.secs != secs || m.period != p {

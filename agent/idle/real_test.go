@@ -76,7 +76,7 @@ func pidOf(t *testing.T, path string, not int) (pid int) {
 func dead(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }
 
 // A real job that does not listen to SIGTERM is gone with all it has started when a lease may begin, and what it has printed is kept.
-// The next agent goes on with one that runs. One whose supervisor was killed is started again, and never are there two.
+// The next agent adopts a running job, and restarts one whose supervisor was killed. Two never run at once.
 func TestARealJob(t *testing.T) {
 	root := t.TempDir()
 	pidFile := filepath.Join(root, "pid")

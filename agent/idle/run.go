@@ -44,8 +44,8 @@ func same(a, b runtime.Spec) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// prepare fetches the image. That needs no GPU, and goes on while the machine is measured. A lease that begins ends it: its own image is
-// fetched then.
+// prepare fetches the image. That needs no GPU and continues during a measurement. A new lease cancels it, because the lease's own image
+// comes first.
 func (j *Job) prepare(ctx context.Context) error {
 	if time.Now().Before(j.next) {
 		return nil
@@ -132,7 +132,7 @@ func (j *Job) start(ctx context.Context, now time.Time, was look) error {
 	return nil
 }
 
-// stop ends the job and gives its GPUs, disk and network back.
+// stop ends the job and releases its GPUs, disk and network.
 func (j *Job) stop(ctx context.Context, why Reason, grace time.Duration) error {
 	began := time.Now()
 	end, cancel := context.WithTimeout(ctx, grace+endTime)
@@ -150,7 +150,7 @@ func (j *Job) stop(ctx context.Context, why Reason, grace time.Duration) error {
 	return err
 }
 
-// stopped takes note of a job that was stopped, and gives back what it had.
+// stopped records that the agent has stopped the job, and releases its GPUs, disk and network.
 func (j *Job) stopped(ctx context.Context, st runtime.Status, why Reason, began time.Time) error {
 	j.o.Log.Info().Str("why", string(why)).Dur("took", time.Since(began)).Msg("the idle job was stopped")
 	ran := j.account(st)
@@ -165,7 +165,7 @@ func (j *Job) stopped(ctx context.Context, st runtime.Status, why Reason, began 
 	return j.clear(ctx)
 }
 
-// over takes note of a job that is over by itself.
+// over records the exit of a job that the agent did not stop.
 func (j *Job) over(ctx context.Context, st runtime.Status) error {
 	ran := j.account(st)
 	if st.Phase == runtime.Lost { // what its supervisor would have cleared away
@@ -248,7 +248,7 @@ func (j *Job) clear(ctx context.Context) error {
 	return nil
 }
 
-// let leaves the job with fewer GPUs, and wakes who waits for the others. The caller holds mu.
+// let sets the GPUs that the job still has, and wakes leases that wait for the others. The caller holds mu.
 func (j *Job) let(mask uint64) {
 	j.mask = mask
 	close(j.changed)

@@ -1,9 +1,6 @@
 package lease
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -14,29 +11,6 @@ import (
 
 // ranAfter is how long a container runs until its image is said to run here, whatever becomes of it later.
 const ranAfter = time.Minute
-
-// yield waits until the owner's own job has left the lease's GPUs.
-func (w *worker) yield(ctx context.Context, f Facts) error {
-	if w.m.o.Yield == nil {
-		return nil
-	}
-	parent, limit, awarded := ctx, actTimeout, f.Account.State() == market.LeaseAwarded
-	if awarded {
-		limit = min(limit, imageBy(f.Order).Sub(f.Now))
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := w.m.o.Yield(ctx, f.Entry.GPUMask)
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("the owner's idle job still has the GPUs: %w", err)
-	if awarded && !w.m.o.Now().Before(imageBy(f.Order)) && parent.Err() == nil { // a node that is silent is blamed
-		w.noted = true // that says nothing of the image
-		err = errors.Join(err, w.m.noteRefused(f.Account, market.DeclinedJob, err.Error()))
-	}
-	return err
-}
 
 // noteStart has the start of the lease's image kept, once it is known. A failure to keep it stops no lease.
 func (w *worker) noteStart(r store.Lease, job runtime.Status) {

@@ -19,9 +19,9 @@ import (
 type Runner func(ctx context.Context, d messages.DeployRequest, network *control.Network, phase func(string) error, output io.Writer) (code int, err error)
 
 var (
-	// ErrNotAJob: what was sealed is no job for the lease and the order's digest.
+	// ErrNotAJob: the sealed message does not contain a job for this lease and the digest of its order.
 	ErrNotAJob = errors.New("the sealed message has no job for this lease")
-	// ErrOtherJob: the job is another one than the order names.
+	// ErrOtherJob: the digest of the job is not that of the order.
 	ErrOtherJob = errors.New("the sealed job is not the one that the order names by its digest")
 	// ErrHasJob: a guest runs one job.
 	ErrHasJob = errors.New("this guest has a job: start another guest for the next one")
@@ -31,8 +31,8 @@ var (
 	ErrUnsupported = errors.New("the measured guest cannot run this job yet")
 )
 
-// deploy opens a sealed job and begins to run it. Its refusals say nothing of what the job is: the host hears them. What is wrong with a
-// job that was opened, the customer reads in the sealed output.
+// deploy opens a sealed job and starts it. The host reads refusals, so they reveal nothing about the job. Errors of an opened job go to
+// the customer, in the sealed output.
 func (a *Answerer) deploy(ctx context.Context, q *control.DeployQuestion) (out control.Answer, err error) {
 	if a.job != nil { // before anything is opened
 		return out, ErrHasJob

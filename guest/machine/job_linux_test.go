@@ -131,7 +131,7 @@ func TestJobsThatDoNotRun(t *testing.T) {
 		"another version":            {encode(t, newJob(func(d *messages.DeployRequest) { d.Version++ })), subject(t, ordered), machine.ErrNotAJob},
 		"no job":                     {[]byte("rosebud"), subject(t, ordered), machine.ErrNotAJob},
 		"nothing":                    {nil, subject(t, ordered), machine.ErrNotAJob},
-		"a job and something beside": {append(encode(t, ordered), 0), subject(t, ordered), machine.ErrNotAJob},
+		"a job with a trailing byte": {append(encode(t, ordered), 0), subject(t, ordered), machine.ErrNotAJob},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sealer := sealerOf(t, host, c.of)

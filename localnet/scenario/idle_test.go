@@ -171,7 +171,7 @@ func TestTheOwnersIdleJob(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(command("idle", "status"), "runs on GPUs [0]") }, time.Minute, 100*time.Millisecond)
 	require.Eventually(t, func() bool { return command("idle", "logs") != "" }, time.Minute, 100*time.Millisecond)
 
-	// Killed: the next agent goes on with it, or starts it again.
+	// After a kill of the agent, the next one adopts the job or starts it again.
 	killed()
 	becomesIdle(1)
 

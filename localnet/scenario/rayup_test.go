@@ -32,11 +32,21 @@ func launcherImage(t *testing.T) string {
 	for _, name := range []string{"chmod", "chown", "cp", "env", "hostname", "id", "ln", "nohup", "rm", "true", "uptime"} {
 		files = append(files, imagetest.Entry{Header: tar.Header{Name: "bin/" + name, Linkname: "busybox", Typeflag: tar.TypeSymlink, Mode: 0o777}})
 	}
-	have := map[string]bool{}
+	programs, _ := hostPrograms(t, own, "bash", "rsync")
+	files = append(append(files, programs...), imagetest.File("etc/passwd", "root:x:0:0:root:/root:/bin/bash\n"))
+	config := v1.Config{Env: []string{"PATH=" + filepath.Dir(python) + ":/usr/bin:/bin", "HOME=/root"}}
+	tagged, _ := imagetest.Start(t, nil).Push(t, "clusters/rayup", imagetest.Image(t, "amd64", config, imagetest.Layer(t, own...), imagetest.Layer(t, files...)))
+	return tagged
+}
+
+// hostPrograms are programs of this machine with what they link, but for the files that an image has already, and the names of all files.
+func hostPrograms(t *testing.T, own []imagetest.Entry, names ...string) (files []imagetest.Entry, have map[string]bool) {
+	t.Helper()
+	have = map[string]bool{}
 	for _, e := range own {
 		have[e.Header.Name] = true
 	}
-	for _, name := range []string{"bash", "rsync"} {
+	for _, name := range names {
 		program := imagetest.HostProgram(t, name)
 		if program == nil {
 			t.Skipf("SKIPPED: %s is missing: scripts/toolchain.sh ssh", name)
@@ -48,30 +58,43 @@ func launcherImage(t *testing.T) string {
 			}
 		}
 	}
-	files = append(files, imagetest.File("etc/passwd", "root:x:0:0:root:/root:/bin/bash\n"))
-	config := v1.Config{Env: []string{"PATH=" + filepath.Dir(python) + ":/usr/bin:/bin", "HOME=/root"}}
-	tagged, _ := imagetest.Start(t, nil).Push(t, "clusters/rayup", imagetest.Image(t, "amd64", config, imagetest.Layer(t, own...), imagetest.Layer(t, files...)))
-	return tagged
+	return files, have
 }
 
-// rayConfig is the file that people start with, for a small market.
-func rayConfig(t *testing.T, gantry, image string) []byte {
+// changed is an example file with changes, each of a text that is in it.
+func changed(t *testing.T, path string, changes ...[2]string) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../integrations/ray/example.yaml")
+	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	text := string(raw)
-	for _, change := range [][2]string{
-		{"idle_timeout_minutes: 10", "idle_timeout_minutes: 0.5"},
-		{"session: session.json", fmt.Sprintf("gantry: %q\n  head_flags: --include-dashboard=false", gantry)},
-		{"gpu: H100", "gpu: A100\n    network: none\n    cpus: 2\n    memoryMiB: 4000\n    allowSimulated: true"},
-		{"image: rayproject/ray:2.60.0-gpu", fmt.Sprintf("image: %q", image)},
-		{"seconds: 14400", "seconds: 1800"},
-		{"CPU: 8", "CPU: 2"},
-	} {
+	for _, change := range changes {
 		require.Contains(t, text, change[0])
 		text = strings.ReplaceAll(text, change[0], change[1])
 	}
-	return []byte(text)
+	return text
+}
+
+// binOf is where pip has put the commands of a tool's own Python.
+func binOf(t *testing.T, python string) string {
+	t.Helper()
+	path, err := exec.LookPath(python)
+	require.NoError(t, err)
+	prefix, err := exec.Command(path, "-c", "import sys; print(sys.prefix)").Output()
+	require.NoError(t, err)
+	return filepath.Join(strings.TrimSpace(string(prefix)), "bin")
+}
+
+// rayConfig is the file that people start with, for a small market.
+func rayConfig(t *testing.T, gantry, image string) string {
+	t.Helper()
+	return changed(
+		t, "../../integrations/ray/example.yaml", [2]string{"idle_timeout_minutes: 10", "idle_timeout_minutes: 0.5"},
+		[2]string{"session: session.json", fmt.Sprintf("gantry: %q\n  head_flags: --include-dashboard=false", gantry)},
+		[2]string{"gpu: H100", "gpu: A100\n    network: none\n    cpus: 2\n    memoryMiB: 4000\n    allowSimulated: true"},
+		[2]string{"image: rayproject/ray:2.60.0-gpu", fmt.Sprintf("image: %q", image)},
+		[2]string{"seconds: 14400", "seconds: 1800"},
+		[2]string{"CPU: 8", "CPU: 2"},
+	)
 }
 
 // walkThrough are the commands of a program on a page, in their order.
@@ -108,19 +131,23 @@ func (l *launcher) run(limit time.Duration, command string) (said string, err er
 	return out.String(), err
 }
 
+// write writes a file in the user's folder.
+func (l *launcher) write(name, content string) {
+	l.t.Helper()
+	path := filepath.Join(l.dir, name)
+	require.NoError(l.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(l.t, os.WriteFile(path, []byte(content), 0o600))
+}
+
 // newLauncher is Ray's command as its user has installed it, for a customer's server.
 func newLauncher(t *testing.T, n *network.Network, owner seed.Wallet, root string) (l *launcher, gantry string) {
 	t.Helper()
-	python, err := exec.LookPath("ray-python")
-	require.NoError(t, err)
-	out, err := exec.Command(python, "-c", "import sys; print(sys.prefix)").Output()
-	require.NoError(t, err)
 	served, err := n.StartServe(t.Context(), owner, "25")
 	require.NoError(t, err)
 	command := n.Command(t.Context(), owner)
 	l = &launcher{t: t, dir: t.TempDir(), env: append(clientEnv(t, served, root), command.Env[len(os.Environ()):]...)}
 	l.env = append(
-		l.env, "PATH="+filepath.Join(strings.TrimSpace(string(out)), "bin")+":"+os.Getenv("PATH"),
+		l.env, "PATH="+binOf(t, "ray-python")+":"+os.Getenv("PATH"),
 		"PYTHONPATH="+filepath.Join(root, "clients/python")+":"+filepath.Join(root, "integrations/ray"), "GANTRY_RAY_DIR="+filepath.Join(l.dir, "state"), "TMPDIR="+l.dir,
 	)
 	return l, strings.Join(command.Args, " ")
@@ -137,10 +164,7 @@ func TestRayUp(t *testing.T) {
 	n := farmOfRay(t)
 	owner := n.Keys.Customers[0]
 	l, gantry := newLauncher(t, n, owner, root)
-	write := func(name string, content []byte) {
-		require.NoError(t, os.WriteFile(filepath.Join(l.dir, name), content, 0o600))
-	}
-	write("farm.yaml", rayConfig(t, gantry, ""))
+	l.write("farm.yaml", rayConfig(t, gantry, ""))
 	said, err := l.run(time.Minute, steps[0])
 	require.Error(t, err)
 	require.Contains(t, said, "provider.order lacks gpu or image")
@@ -149,8 +173,8 @@ func TestRayUp(t *testing.T) {
 
 	tasks, err := os.ReadFile("testdata/clusters/tasks.py")
 	require.NoError(t, err)
-	write("tasks.py", tasks)
-	write("farm.yaml", rayConfig(t, gantry, image))
+	l.write("tasks.py", string(tasks))
+	l.write("farm.yaml", rayConfig(t, gantry, image))
 	_, err = l.run(5*time.Minute, steps[0])
 	require.NoError(t, err)
 	require.Equal(t, 3, running(t, n, owner))

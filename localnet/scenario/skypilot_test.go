@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,23 +27,9 @@ import (
 func skyImage(t *testing.T, wheel string) string {
 	t.Helper()
 	own, python := imagetest.Python(t, "skypilot")
-	have := map[string]bool{}
-	for _, e := range own {
-		have[e.Header.Name] = true
-	}
-	files := []imagetest.Entry{{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}, imagetest.Busybox(t)[0]}
-	for _, name := range []string{"awk", "bash", "env", "find", "grep", "nohup", "patch", "pgrep", "pkill", "ps", "rsync", "sed", "stdbuf"} {
-		program := imagetest.HostProgram(t, name)
-		if program == nil {
-			t.Skipf("SKIPPED: %s is missing: scripts/toolchain.sh ssh", name)
-		}
-		for _, e := range program {
-			if !have[e.Header.Name] {
-				have[e.Header.Name] = true
-				files = append(files, e)
-			}
-		}
-	}
+	files, have := hostPrograms(t, own, "awk", "bash", "env", "find", "grep", "nohup", "patch", "pgrep", "pkill", "ps", "rsync", "sed", "stdbuf")
+	files = append(files, imagetest.Entry{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}, imagetest.Busybox(t)[0])
+	have["bin/busybox"] = true
 	link := func(name, to string) {
 		if !have[name] {
 			have[name] = true
@@ -57,7 +44,7 @@ func skyImage(t *testing.T, wheel string) string {
 	applets, err := exec.Command("busybox", "--list").Output()
 	require.NoError(t, err)
 	for _, name := range strings.Fields(string(applets)) {
-		if !have["usr/bin/"+name] && !have["bin/"+name] && name != "sh" && name != "busybox" {
+		if !have["usr/bin/"+name] {
 			link("bin/"+name, "busybox")
 		}
 	}
@@ -70,25 +57,15 @@ func skyImage(t *testing.T, wheel string) string {
 	return tagged
 }
 
-// skyUser is a user of SkyPilot with a server of its own.
-type skyUser struct {
-	*launcher
-	home string
-}
-
 // newSkyUser has SkyPilot as its user has installed it, with the files that it would fetch from the internet.
-func newSkyUser(t *testing.T, n *network.Network, owner seed.Wallet, root string) *skyUser {
+func newSkyUser(t *testing.T, n *network.Network, owner seed.Wallet, root string) *launcher {
 	t.Helper()
-	python, err := exec.LookPath("skypilot-python")
-	require.NoError(t, err)
-	out, err := exec.Command(python, "-c", "import sys; print(sys.prefix)").Output()
-	require.NoError(t, err)
 	served, err := n.StartServe(t.Context(), owner, "25")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	u := &skyUser{launcher: &launcher{t: t, dir: dir}, home: filepath.Join(dir, "home")}
+	u := &launcher{t: t, dir: dir}
 	u.env = []string{
-		"HOME=" + u.home, "USER=root", "PATH=" + filepath.Join(strings.TrimSpace(string(out)), "bin") + ":" + os.Getenv("PATH"),
+		"HOME=" + filepath.Join(dir, "home"), "USER=root", "PATH=" + binOf(t, "skypilot-python") + ":" + os.Getenv("PATH"),
 		// What pip would install: the line of gantry_skypilot.pth, in a file that Python reads from this path.
 		"PYTHONPATH=" + strings.Join([]string{filepath.Join(dir, "start"), filepath.Join(root, "clients/python"), filepath.Join(root, "integrations/skypilot")}, ":"),
 		"SKYPILOT_API_SERVER_LOCAL_PORT=" + portOf(freeAddr(t)), "SKYPILOT_DISABLE_USAGE_COLLECTION=1", "PIP_NO_BUILD_ISOLATION=0", "PIP_NO_INDEX=1",
@@ -101,25 +78,15 @@ func newSkyUser(t *testing.T, n *network.Network, owner seed.Wallet, root string
 	u.write("home/.sky/catalogs/v8/common/metadata.csv", "GPU,MemoryGB,Manufacturer\nA100,40,NVIDIA\n")
 	command := n.Command(t.Context(), owner)
 	var proxy []string
-	for _, v := range command.Env[len(os.Environ()):] {
+	for _, v := range slices.Concat(command.Env[len(os.Environ()):], command.Args) {
 		proxy = append(proxy, fmt.Sprintf("'%s'", v))
 	}
-	for _, v := range command.Args {
-		proxy = append(proxy, fmt.Sprintf("'%s'", v))
-	}
-	raw, err := os.ReadFile(filepath.Join(root, "integrations/skypilot/gantry.yaml"))
-	require.NoError(t, err)
-	text := string(raw)
-	for _, change := range [][2]string{
-		{"server: http://127.0.0.1:8484", "server: " + served.URL},
-		{"token_file: ~/token", "token_file: " + served.TokenFile},
-		{"session: ~/session.json", fmt.Sprintf("gantry: %q", "env "+strings.Join(proxy, " "))},
-		{"seconds: 14400", "seconds: 1800\n  network: none\n  cpus: 2\n  memoryMiB: 6000\n  allowSimulated: true"},
-	} {
-		require.Contains(t, text, change[0])
-		text = strings.Replace(text, change[0], change[1], 1)
-	}
-	u.write("home/.sky/gantry.yaml", text)
+	u.write("home/.sky/gantry.yaml", changed(
+		t, filepath.Join(root, "integrations/skypilot/gantry.yaml"), [2]string{"server: http://127.0.0.1:8484", "server: " + served.URL},
+		[2]string{"token_file: ~/token", "token_file: " + served.TokenFile},
+		[2]string{"session: ~/session.json", fmt.Sprintf("gantry: %q", "env "+strings.Join(proxy, " "))},
+		[2]string{"seconds: 14400", "seconds: 1800\n  network: none\n  cpus: 2\n  memoryMiB: 6000\n  allowSimulated: true"},
+	))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
@@ -129,13 +96,6 @@ func newSkyUser(t *testing.T, n *network.Network, owner seed.Wallet, root string
 		require.NoError(t, err, "%s", out)
 	})
 	return u
-}
-
-func (u *skyUser) write(name, content string) {
-	u.t.Helper()
-	path := filepath.Join(u.dir, name)
-	require.NoError(u.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(u.t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // SkyPilot's own command rents machines by the plug-in, runs a task on them, and ends them.
@@ -156,9 +116,7 @@ func TestSkyLaunch(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	image := skyImage(t, lines[len(lines)-1])
-	task, err := os.ReadFile(filepath.Join(root, "integrations/skypilot/example.yaml"))
-	require.NoError(t, err)
-	u.write("task.yaml", strings.Replace(string(task), "berkeleyskypilot/skypilot-k8s-gpu", image, 1))
+	u.write("task.yaml", changed(t, filepath.Join(root, "integrations/skypilot/example.yaml"), [2]string{"berkeleyskypilot/skypilot-k8s-gpu", image}))
 	steps := walkThrough(t, filepath.Join(root, "docs/operate/skypilot.md"), "sky")
 	want := []string{"Gantry: enabled", "1x-A100-SXM4-40GB", "hello from machine 1 of 2", "ran again", "UP", "Terminating cluster hello...done"}
 	require.Len(t, steps, len(want))

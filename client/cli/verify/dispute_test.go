@@ -17,7 +17,7 @@ func TestDescribeDispute(t *testing.T) {
 	k := market.Keeper{}
 	k.Index, k.Wallet = 9, solana.PublicKey{7}
 	d := market.Dispute{}
-	d.Kind, d.Deposit, d.ClosesAt, d.TotalWeight = uint8(market.DisputeBadOutput), 5_000_000, 160, 3_000_000_000
+	d.Kind, d.Deposit, d.OpenedAt, d.ClosesAt, d.TotalWeight = uint8(market.DisputeBadOutput), 5_000_000, 40, 160, 3_000_000_000
 	d.RejectedVoters[1], d.RejectedWeight = 0b11, 1_000_000_000
 	d.QuorumBps = 6_667
 	for _, c := range []struct {

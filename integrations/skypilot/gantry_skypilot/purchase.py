@@ -20,7 +20,7 @@ PATIENCE = 1800.0
 
 
 def buy(cluster: str, request: dict[str, Any]) -> None:
-    """Returns when all machines run. One that was cut off goes on, and never buys twice."""
+    """Returns when all machines run. It continues an interrupted purchase, and never buys twice."""
     with store.Store(cluster).change() as content:
         if content.get("key") and not content.get("bought"):
             if content["request"] != request:

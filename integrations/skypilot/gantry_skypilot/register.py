@@ -32,7 +32,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 
 def moved() -> list[str]:
-    """The names that SkyPilot has no more."""
+    """The names that this version of SkyPilot lacks."""
     out = []
     for module, names in NAMES.items():
         try:

@@ -41,7 +41,7 @@ class Market:
         self.bought: dict[str, dict[str, Any]] = {}  # by key
         self.status: dict[str, str] = {}  # of leases
         self.asked: list[str] = []
-        self.slow = 0  # answers that say that a purchase goes on
+        self.slow = 0  # answers that say that the purchase is not complete yet
         self.refuse = 0  # the HTTP status of purchases
 
     def lease(self, address: str) -> dict[str, Any]:

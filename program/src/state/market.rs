@@ -59,7 +59,7 @@ impl Market {
     }
 
     /// Makes a keeper active: it takes the lowest free place among the voters, and its weight counts. A place is taken by
-    /// who votes, not by who has bonded: else bonds that never risk anything would keep everyone else out.
+    /// active keepers only. Otherwise bonds that never vote, and so risk nothing, could take all places.
     pub fn seat(&mut self, keeper: &mut Keeper, now: i64) -> Result<()> {
         let weight = keeper.bond.min(self.params.weight_cap);
         self.total_weight = self.total_weight.checked_add(weight).or_overflow()?;
@@ -71,8 +71,8 @@ impl Market {
         Ok(())
     }
 
-    /// Takes its place and weight from a keeper, which gets another status. What it has voted on stays counted: whoever takes
-    /// the place next is active since later, and has no say in what is older.
+    /// Takes its place and weight from a keeper, which gets another status. Its votes stay counted. The next keeper in this
+    /// place became active later or in this second, and may neither vote on nor claim what is older.
     pub fn unseat(&mut self, keeper: &mut Keeper, status: u8, now: i64) -> Result<()> {
         self.total_weight = self.total_weight.checked_sub(keeper.weight).or_overflow()?;
         if keeper.status == KEEPER_ACTIVE {

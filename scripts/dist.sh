@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what people install into build/dist: packages of Debian and of RPM, archives and Python wheels (the command gantry for six
-# platforms), container images, the bill of materials and the licences of each program, SHA256SUMS of all, and the install script. The
-# same commit gives the same bytes, wherever the checkout lies.
+# platforms), container images, the bill of materials and the licences of each program, how all were built (provenance.json), SHA256SUMS of all, and
+# the install script. The same commit gives the same bytes, wherever the checkout lies.
 #
 # GoReleaser does not make less of this script: its free edition packs only what it has built. The agent (with C), runsc, the man page, the
 # licences and bills of materials of what was linked, and versions without a tag would each be a script that it calls. It has 370 modules.
@@ -49,7 +49,7 @@ papers() {
   "$out/bin/tools/licences" "${@/#/$folder/}" "${page[@]}" >"$folder/$name.licences.txt"
 }
 step "bills of materials and licences"
-go build -o "$out/bin/tools/" ./scripts/sbom ./scripts/licences
+go build -o "$out/bin/tools/" ./scripts/sbom ./scripts/licences ./scripts/provenance
 papers "$out/bin" gantry-agent gantry-agent gantry-shell runsc
 papers "$out/bin" gantry-keeper gantry-keeper
 papers "$out/bin" gantry-gateway gantry-gateway
@@ -110,9 +110,10 @@ done
 "$root/scripts/wheels.sh" "$out" "${wheels[@]}"
 "$root/scripts/images.sh" "$out" "${images[@]}"
 
-rm -rf "${out:?}/bin"
 cp packaging/install.sh "$out/"
-(cd "$out" && LC_ALL=C shopt -s nullglob && sha256sum -- *.deb *.rpm *.tar.gz *.zip *.whl *.oci.tar *.cdx.json install.sh >SHA256SUMS)
+(cd "$out" && LC_ALL=C shopt -s nullglob && sha256sum -- *.deb *.rpm *.tar.gz *.zip *.whl *.oci.tar *.cdx.json install.sh >SHA256SUMS &&
+  bin/tools/provenance -commit "$(git rev-parse HEAD)" -version "$VERSION" "${platforms[@]}" <SHA256SUMS >provenance.json && sha256sum provenance.json >>SHA256SUMS)
+rm -rf "${out:?}/bin"
 [ -z "${GANTRY_DOWNLOAD:-}" ] || packaging/formula.sh "$out/SHA256SUMS" "$GANTRY_DOWNLOAD" >"$out/gantry.rb"
 [ -z "${GANTRY_SIGN_KEY:-}" ] || minisign -S -s "$GANTRY_SIGN_KEY" -t "gantry $VERSION" -m "$out/SHA256SUMS" >&2 ||
   die "SHA256SUMS was not signed with $GANTRY_SIGN_KEY"

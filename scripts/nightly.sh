@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|skypilot|slurm|kubernetes|images|guest|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|skypilot|slurm|kubernetes|images|platforms|guest|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters skypilot slurm kubernetes images guest verify agave fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters skypilot slurm kubernetes images platforms guest verify agave fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -37,6 +37,8 @@ for part in "$@"; do
       --endpoint-lag 30s --endpoint-fork 0.1 --endpoint-mute 0.05
     ;;
   kill) exhaustive -timeout 1h ./keeper/store ;;
+  # go vet of the command for other systems, of which make lint checks the types.
+  platforms) go run ./scripts/platforms -vet windows/amd64 darwin/arm64 -- ./client/cmd/gantry ;;
   # Every mutant of the rules by which leases are kept from the provider's networks.
   network) exhaustive -timeout 30m -run Mutants ./agent/network ;;
   nat) if [ "$(id -u)" = 0 ]; then "$root/scripts/nat.sh"; else say "SKIPPED nat: it needs root, to make network namespaces"; fi ;;
@@ -76,7 +78,7 @@ for part in "$@"; do
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, skypilot, slurm, kubernetes, images, guest, verify, agave and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, skypilot, slurm, kubernetes, images, platforms, guest, verify, agave and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

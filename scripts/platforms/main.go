@@ -1,7 +1,8 @@
 // Command platforms checks the types of programs for other systems, from their sources and without a compiler: a call that only Linux
-// has is an error in seconds. The bodies of functions are checked for this module alone.
+// has is an error in seconds. The bodies of functions are checked for this module alone. With -vet it also runs the analysers of go vet, in
+// minutes. Tests are left out, as they need Linux.
 //
-// usage: platforms GOOS/GOARCH... -- PACKAGE...
+// usage: platforms [-vet] GOOS/GOARCH... -- PACKAGE...
 package main
 
 import (
@@ -13,18 +14,25 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/analysis/suite/vet"
 	"golang.org/x/tools/go/packages"
 )
 
 func main() {
-	at := slices.Index(os.Args, "--")
-	if at < 2 || at == len(os.Args)-1 {
-		fmt.Fprintln(os.Stderr, "usage: platforms GOOS/GOARCH... -- PACKAGE...")
+	args := os.Args[1:]
+	vetted := len(args) > 0 && args[0] == "-vet"
+	if vetted {
+		args = args[1:]
+	}
+	at := slices.Index(args, "--")
+	if at < 1 || at == len(args)-1 {
+		fmt.Fprintln(os.Stderr, "usage: platforms [-vet] GOOS/GOARCH... -- PACKAGE...")
 		os.Exit(2)
 	}
 	failed := false
-	for _, platform := range os.Args[1:at] {
-		if err := check(context.Background(), platform, os.Args[at+1:]); err != nil {
+	for _, platform := range args[:at] {
+		if err := check(context.Background(), platform, args[at+1:], vetted); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", platform, err)
 			failed = true
 		}
@@ -35,7 +43,7 @@ func main() {
 }
 
 // check has an error for each fault of the packages and of all that they need, on a platform.
-func check(ctx context.Context, platform string, patterns []string) error {
+func check(ctx context.Context, platform string, patterns []string, vetted bool) error {
 	system, processor, ok := strings.Cut(platform, "/")
 	if !ok {
 		return errors.New("write GOOS/GOARCH, such as windows/amd64")
@@ -45,10 +53,11 @@ func check(ctx context.Context, platform string, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := packages.Load(&packages.Config{
-		Context: ctx, Env: env,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesSizes,
-	}, own...)
+	mode := packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesSizes
+	if vetted {
+		mode |= packages.NeedTypesInfo | packages.NeedModule
+	}
+	loaded, err := packages.Load(&packages.Config{Context: ctx, Env: env, Mode: mode}, own...)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
@@ -58,7 +67,27 @@ func check(ctx context.Context, platform string, patterns []string) error {
 			all = append(all, fmt.Errorf("%s: %w", p.PkgPath, e))
 		}
 	})
-	return errors.Join(all...)
+	if vetted && len(all) == 0 {
+		all, err = vetting(loaded)
+	}
+	return errors.Join(append(all, err)...)
+}
+
+// vetting has what the analysers of go vet find in packages.
+func vetting(loaded []*packages.Package) (all []error, err error) {
+	graph, err := checker.Analyze(vet.Suite, loaded, nil)
+	if err != nil {
+		return nil, fmt.Errorf("go vet: %w", err)
+	}
+	for _, done := range graph.Roots {
+		if done.Err != nil {
+			all = append(all, fmt.Errorf("%s: %w", done, done.Err))
+		}
+		for _, d := range done.Diagnostics {
+			all = append(all, fmt.Errorf("%s: %s", done.Package.Fset.Position(d.Pos), d.Message))
+		}
+	}
+	return all, nil
 }
 
 // ownPackages are the packages of this module that others need on a platform, and themselves.

@@ -1,0 +1,2 @@
+// Package vetted compiles everywhere.
+package vetted

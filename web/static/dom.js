@@ -108,6 +108,9 @@ export const code = (text) => text && el('code', {}, text);
 
 export const simulated = () => el('span', { class: 'tag warn simulated' }, 'Simulated');
 
+// painted ends when what was drawn can be seen, or at once where the page cannot.
+export const painted = () => new Promise((done) => (document.hidden ? done() : requestAnimationFrame(() => setTimeout(done))));
+
 // say has a screen reader read a text.
 export function say(text) {
   document.getElementById('said').textContent = text;

@@ -60,6 +60,8 @@ async function show(failure) {
   leave = new AbortController();
   const { signal } = leave;
   const { name, argument, query } = parse();
+  const loading = views[name]();
+  loading.catch(() => {}); // said below
   try {
     await learn(signal);
   } catch (err) {
@@ -80,7 +82,7 @@ async function show(failure) {
   const root = el('div');
   fill(main, root);
   try {
-    const view = await views[name]();
+    const view = await loading;
     if (signal.aborted) return;
     await view({ root, argument, query, signal, about: about ?? {}, every: (ms, f) => every(ms, f, signal, root) });
   } catch (err) {

@@ -1,6 +1,6 @@
 // The machines for rent, the best first, as `gantry search` shows them.
 import { get } from '../api.js';
-import { choice, el, fill, icon, say } from '../dom.js';
+import { choice, el, fill, icon, painted, say } from '../dom.js';
 import { skeleton } from '../parts.js';
 import { plural, problem } from '../show.js';
 import { counted, readDays, since } from './byday.js';
@@ -80,6 +80,7 @@ export async function market({ root, query, signal, every, about }) {
   const cards = el('div');
   const pulses = el('div');
   const aside = el('div');
+  const side = el('aside', { class: 'stack-16', 'aria-label': 'Prices and places' });
   let asked = 0;
   let hours = [];
   const sort = choice('sort', sorts);
@@ -95,7 +96,8 @@ export async function market({ root, query, signal, every, about }) {
     const unfit = unfitWords();
     fill(count, plural(found.fit, 'machine'), unfit && el('span', { class: 'hide-s', title: unfit }, ` · not these: ${unfit}`));
     draw();
-    locate();
+    await painted();
+    around();
     readDays(found.offers.map((o) => o.address), signal).then((more) => more && draw());
   };
   // draw shows the table, and again when more is known of its machines.
@@ -104,7 +106,6 @@ export async function market({ root, query, signal, every, about }) {
     const seen = found.offers.find((o) => counted(o.address));
     fill(table, found.offers.length === 0 ? el('p', { class: 'pad t2' }, 'No machine fits. ', unfit && `Not these: ${unfit}.`) : offersTable(found.offers, `Machines for rent, ${sorts.find(([v]) => v === sort.value)[1].toLowerCase()} first`, !about.public),
       el('div', { class: 'legend' }, el('span', {}, el('span', { class: 'dot-i proof' }), 'measured by keepers'), seen && el('span', {}, since(seen.address, 30)), el('span', {}, 'a mark: typical of the model; dashed: the market’s median'), el('span', {}, el('span', { class: 'claim' }, 'dotted'), ' claimed by the provider')));
-    fill(pulses, pulse(found.offers, hours));
   };
   // locate shows where the machines are. A region that is pressed is searched for, or not any more: it begins with what is said, up
   // to its first space.
@@ -114,9 +115,14 @@ export async function market({ root, query, signal, every, about }) {
     filter.anyRegion();
     line.set([...line.terms().filter((t) => !t.startsWith('region=')), ...(chosen(region) ? [] : [term(region)])]);
   }));
+  // around draws what stands around the table.
+  const around = () => {
+    fill(pulses, pulse(found.offers, hours));
+    locate();
+  };
   const count24 = async () => {
     hours = (await get('/v1/checks/hours', signal).catch(() => ({ hours: [] }))).hours; // a server may not count
-    if (found) draw();
+    if (found) fill(pulses, pulse(found.offers, hours));
   };
   const changed = async () => {
     try {
@@ -132,14 +138,15 @@ export async function market({ root, query, signal, every, about }) {
   const filter = chips(about.local, changed);
   sort.addEventListener('change', changed);
   if (query.get('q')) line.set(read(query.get('q')));
-  const first = load(); // on its way while the rest is drawn
+  const first = load(); // on its way while the filters are drawn
   root.append(
     el('section', { class: 'hero' }, el('div', {}, el('h1', { tabindex: -1, 'data-title': 'Market' }, 'GPUs you can check before you pay.'),
       el('p', { class: 'lead' }, 'Independent keepers measure free machines in every period. You pay by the second, only for time that was served, and anyone can audit it.'), line.parts), pulses),
     cards, el('div', { class: 'split' }, el('div', {}, el('div', { class: 'filters', role: 'group', 'aria-label': 'Filters' }, filter.parts, el('label', { class: 'chip end' }, icon('sort', 's14'), el('span', { class: 'unseen' }, 'Sort'), sort)),
       el('p', { class: 'found' }, count), failure, table),
-    el('aside', { class: 'stack-16', 'aria-label': 'Prices and places' }, prices(signal, first), aside, tiers())));
+    side));
   await first;
+  fill(side, prices(signal), aside, tiers());
   every(5000, load);
   count24();
   every(60_000, count24);

@@ -11,8 +11,8 @@ const ask = (s, model) => {
   return Number.isFinite(n) ? n : null;
 };
 
-// prices draws the median ask of the models that have most GPUs, once what comes first is there.
-export function prices(signal, first = Promise.resolve()) {
+// prices draws the median ask of the models that have most GPUs.
+export function prices(signal) {
   const body = el('div', { class: 'body' });
   let hours = 720;
   const load = async () => {
@@ -36,7 +36,7 @@ export function prices(signal, first = Promise.resolve()) {
       if (!signal.aborted) fill(body, problem(err));
     }
   };
-  first.then(load, load);
+  load();
   return card({ name: 'Price per GPU-hour', level: 'h3', end: seg('Time of the prices', [[168, '7 d'], [720, '30 d'], [8784, '1 y']], hours, (h) => {
     hours = h;
     load();

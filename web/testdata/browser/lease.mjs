@@ -44,7 +44,7 @@ const telemetry = page.getByRole('region', { name: 'Telemetry' });
 await telemetry.locator('figure', { hasText: 'CPU' }).locator('canvas').waitFor();
 await telemetry.locator('figure', { hasText: 'GPU' }).first().waitFor();
 assert.ok(await telemetry.locator('.simulated').count() > 0, 'simulated GPUs are marked');
-await telemetry.locator('figure', { hasText: 'Power' }).getByText(/ of\s[\d,]+\sW$/).waitFor();
+await telemetry.locator('figure', { hasText: 'Power' }).getByText(/^of [\d,]+ W$/).waitFor();
 
 // The server has kept what it used: after a reload the charts go on.
 await page.waitForTimeout(9000);

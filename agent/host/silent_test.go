@@ -61,6 +61,7 @@ func TestOneGPUsErrorIsItsOwn(t *testing.T) {
 		use, err := m.Use(t.Context(), 0b011)
 		require.NoError(t, err, ret)
 		require.False(t, use[0].Missing || use[1].Missing)
+		require.EqualValues(t, 700_000, *use[0].PowerLimitMW, "the limit in force")
 		who, err := m.UsedBy(t.Context(), 0b111, func(uint32) bool { return false })
 		require.NoError(t, err, ret)
 		require.Empty(t, who)

@@ -26,7 +26,7 @@ func (m *Machine) Use(ctx context.Context, mask uint64) ([]messages.GPUUse, erro
 		r := now[i]
 		out = append(out, messages.GPUUse{
 			Name: g.Model, UUID: g.UUID, Percent: r.GPUPercent, MemoryUsedMiB: r.MemoryUsedMiB, MemoryMiB: g.VRAMMiB,
-			TempC: r.TemperatureC, PowerMW: r.PowerMW, Missing: r.Silent != "", Simulated: g.Simulated,
+			TempC: r.TemperatureC, PowerMW: r.PowerMW, Missing: r.Silent != "", Simulated: g.Simulated, PowerLimitMW: r.PowerLimitMW,
 		})
 	}
 	return out, nil

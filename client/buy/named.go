@@ -2,6 +2,7 @@ package buy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,4 +64,27 @@ func WithNames(leases []service.Lease, all []purchase.Purchase) {
 			leases[i].Name = name
 		}
 	}
+}
+
+// NameLeases names a customer's leases as people have, on a server's page or when they bought them, by what is in the customer's folder.
+// Other leases keep what they have, also those of which a record cannot be read, as the error says.
+func NameLeases(leases []service.Lease, customer *purchase.Folder) error {
+	var bad []error
+	for i := range leases {
+		l := &leases[i]
+		lease, err := solana.PublicKeyFromBase58(l.Address)
+		if err != nil {
+			return fmt.Errorf("lease %s: %w", l.Address, err)
+		}
+		order, err := solana.PublicKeyFromBase58(l.Order)
+		if err != nil {
+			return fmt.Errorf("order %s: %w", l.Order, err)
+		}
+		name, err := customer.NameOfLease(order, lease)
+		if err != nil {
+			bad = append(bad, err)
+		}
+		l.Name = cmp.Or(name, l.Name)
+	}
+	return errors.Join(bad...)
 }

@@ -173,6 +173,26 @@ func TestServeBuysOnce(t *testing.T) {
 	me.mcp().ask("logs", map[string]any{"lease": first.Address.String(), "offset": 2}, &read)
 	require.Equal(t, output, read, "gantry mcp reads what the server beside it does")
 	require.Equal(t, http.StatusNotFound, v.ask(http.MethodGet, "/v1/leases/"+node.Address.String()+"/logs?follow=true", nil, nil, nil))
+	// A name that a person gives a lease on the page is the one of the command line and of language models.
+	const named = "nightly training"
+	require.Equal(t, http.StatusOK, v.ask(http.MethodPut, "/v1/leases/"+first.Address.String()+"/name", map[string]string{"name": named}, nil, nil))
+	type list []struct{ Address, Name string }
+	nameIn := func(all list) string {
+		for _, l := range all {
+			if l.Address == first.Address.String() {
+				return l.Name
+			}
+		}
+		return ""
+	}
+	var own list
+	me.ok(&own, "leases")
+	require.Equal(t, named, nameIn(own))
+	var answer struct{ Leases list }
+	me.mcp().ask("leases", nil, &answer)
+	require.Equal(t, named, nameIn(answer.Leases))
+	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/leases", nil, nil, &answer))
+	require.Equal(t, named, nameIn(answer.Leases))
 	close(m.hold)
 	for last, want := range map[string]string{"0": `{"offset":0,"text":"done\n"}`, "3": `{"offset":3,"text":"e\n"}`} {
 		status, raw, err := v.try(http.MethodGet, logs+"?follow=true", nil, map[string]string{"Last-Event-ID": last})

@@ -43,6 +43,8 @@ type Options struct {
 	Inspections service.Inspections
 	// Attestations tells what machines of leases have proved before they got their jobs; nil where nobody knows.
 	Attestations service.Attestations
+	// Names names leases of the customer as people have; nil for nothing.
+	Names func(ctx context.Context, leases []service.Lease)
 	// Machines asks machines of a search how an image has started there; nil where nobody is asked.
 	Machines serve.Latencies
 	// Volumes are those that the customer keeps.

@@ -43,6 +43,13 @@ func (w *world) Leases(_ context.Context, who solana.PublicKey) ([]service.Lease
 	return []service.Lease{{Address: mine.String(), Status: "active", GPUs: 2, Price: "3.60", Used: 60, Cost: "0.12", Paid: "0.06", Reserved: "1.20", ExitCode: &code}}, nil
 }
 
+// Names is what people call the leases.
+func (w *world) Names(_ context.Context, leases []service.Lease) {
+	for i := range leases {
+		leases[i].Name = "nightly"
+	}
+}
+
 func (w *world) Lease(ctx context.Context, who, address solana.PublicKey) (service.Lease, error) {
 	if address != mine {
 		return service.Lease{}, &service.Failure{Code: service.CodeUsage, Reason: "the customer has no lease", Advice: "look", Cause: service.ErrNoLease}
@@ -114,7 +121,7 @@ func (w *world) Job(ctx context.Context, lease solana.PublicKey) (service.Job, e
 func connect(t *testing.T, w *world) *sdk.ClientSession {
 	t.Helper()
 	near, far := sdk.NewInMemoryTransports()
-	server, err := New(Options{Market: w, Outputs: w, Jobs: w, Machines: w, Customer: customer, Session: session, Version: "test"}).Connect(t.Context(), far, nil)
+	server, err := New(Options{Market: w, Outputs: w, Jobs: w, Machines: w, Customer: customer, Session: session, Version: "test", Names: w.Names}).Connect(t.Context(), far, nil)
 	require.NoError(t, err)
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
 	require.NoError(t, err)
@@ -176,6 +183,7 @@ func TestTools(t *testing.T) {
 		require.Len(t, leases.Leases, 1)
 		require.Equal(t, mine.String(), leases.Leases[0].Address)
 		require.EqualValues(t, 3, *leases.Leases[0].ExitCode)
+		require.Equal(t, "nightly", leases.Leases[0].Name)
 	}
 
 	var logs serve.Logs

@@ -56,7 +56,7 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 	out := serve.Leases{Customer: t.o.Customer.String()}
 	if in.Lease == "" {
 		all, err := t.o.Market.Leases(ctx, t.o.Customer)
-		out.Leases = service.Attested(t.o.Attestations, service.Inspected(t.o.Inspections, append([]service.Lease{}, all...)))
+		out.Leases = t.shown(ctx, all...)
 		return out, err
 	}
 	id, err := address(in.Lease)
@@ -64,8 +64,17 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 		return out, err
 	}
 	l, err := t.o.Market.Lease(ctx, t.o.Customer, id)
-	out.Leases = service.Attested(t.o.Attestations, service.Inspected(t.o.Inspections, []service.Lease{l}))
+	out.Leases = t.shown(ctx, l)
 	return out, err
+}
+
+// shown are leases with what is known of them here, and not on the chain.
+func (t *tools) shown(ctx context.Context, leases ...service.Lease) []service.Lease {
+	all := append([]service.Lease{}, leases...)
+	if t.o.Names != nil {
+		t.o.Names(ctx, all)
+	}
+	return service.Attested(t.o.Attestations, service.Inspected(t.o.Inspections, all))
 }
 
 func (t *tools) job(ctx context.Context, in leaseInput) (service.Job, error) {

@@ -1,106 +1,84 @@
 package serve
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gagliardetto/solana-go"
-	bolt "go.etcd.io/bbolt"
 
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
 const (
-	// namesSchema is the layout of the file.
-	namesSchema = 1
 	// maxLabel is how long the first part of a name may be that nobody has chosen, bytes.
 	maxLabel = 40
 	// suffix is how many letters of its address such a name ends with.
 	suffix = 4
 )
 
-var (
-	bucketNames  = []byte("names")  // that people have chosen, by the lease's address
-	bucketLabels = []byte("labels") // what runs on an order's leases: a template or an image, by the order's address
-)
-
-// LeaseNames keeps what people call their leases, in a file. It is safe for concurrent use.
-type LeaseNames struct{ db *boltstore.DB }
-
-// OpenLeaseNames opens the file, or creates it with mode 0600. It belongs to one customer. Errors: those of boltstore.Open.
-func OpenLeaseNames(path string, customer solana.PublicKey) (*LeaseNames, error) {
-	db, err := boltstore.Open(path, boltstore.Config{
-		Name: "names of leases", Schema: namesSchema, Owner: customer[:], Buckets: [][]byte{bucketNames, bucketLabels},
-		DescribeOwner: func(key []byte) string { return "the customer " + solana.PublicKeyFromBytes(key).String() },
-		OtherProcess:  "another gantry serve runs with this state folder: stop it first",
-		OtherOwner:    "choose another --state-dir",
-		OtherSchema:   "move the file away; a new one is made, without the names",
-		LockTimeout:   2 * time.Second,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &LeaseNames{db: db}, nil
+// LeaseNames keeps what people call their leases, in the customer's folder: commands of this computer show it too. It is safe for
+// concurrent use.
+type LeaseNames struct {
+	mu sync.Mutex // of changes
+	f  *purchase.Folder
 }
 
-// Close syncs and releases the file.
-func (n *LeaseNames) Close() error { return n.db.Close() }
+// NewLeaseNames keeps them in the customer's folder. No other server of the customer writes there.
+func NewLeaseNames(customer *purchase.Folder) *LeaseNames { return &LeaseNames{f: customer} }
 
-// call names a lease; an empty name takes the one of a person back.
-func (n *LeaseNames) call(lease solana.PublicKey, name string) error {
-	return n.db.Update(func(tx *bolt.Tx) error {
-		if name != "" {
-			return boltstore.PutJSON(tx, bucketNames, lease[:], name)
+// change changes what an order's leases are called.
+func (n *LeaseNames) change(order solana.PublicKey, change func(*purchase.Called)) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, err := n.f.Called(order)
+	if err != nil {
+		return err
+	}
+	change(&c)
+	return n.f.Call(order, c)
+}
+
+// call names a lease of an order; an empty name takes the one of a person back.
+func (n *LeaseNames) call(order, lease solana.PublicKey, name string) error {
+	return n.change(order, func(c *purchase.Called) {
+		if c.Names == nil {
+			c.Names = map[string]string{}
 		}
-		if err := tx.Bucket(bucketNames).Delete(lease[:]); err != nil {
-			return fmt.Errorf("name of lease %s: %w", lease, err)
+		if c.Names[lease.String()] = name; name == "" {
+			delete(c.Names, lease.String())
 		}
-		return nil
 	})
 }
 
 // label keeps what runs on an order's leases.
 func (n *LeaseNames) label(order solana.PublicKey, text string) error {
-	return n.db.Update(func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketLabels, order[:], text) })
+	return n.change(order, func(c *purchase.Called) { c.Runs = text })
 }
 
-// of names leases: as people have, or by what runs on them, or by their GPUs. The leases are not changed.
+// of names leases: as people have, or by what runs on them, or by their GPUs. The leases are not changed. All have a name also where
+// there is an error, of records that cannot be read.
 func (n *LeaseNames) of(all []service.Lease) ([]service.Lease, error) {
 	all = slices.Clone(all)
-	err := n.db.View(func(tx *bolt.Tx) error {
-		for i := range all {
-			l := &all[i]
-			lease, err := solana.PublicKeyFromBase58(l.Address)
-			if err != nil {
-				return fmt.Errorf("lease %s: %w", l.Address, err)
-			}
-			order, err := solana.PublicKeyFromBase58(l.Order)
-			if err != nil {
-				return fmt.Errorf("order %s: %w", l.Order, err)
-			}
-			err = boltstore.GetJSON(tx, bucketNames, lease[:], &l.Name)
-			if !errors.Is(err, boltstore.ErrNotFound) {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			text := l.Model
-			if err := boltstore.GetJSON(tx, bucketLabels, order[:], &text); err != nil && !errors.Is(err, boltstore.ErrNotFound) {
-				return err
-			}
-			l.Name = ownName(text, l.Address)
+	err := buy.NameLeases(all, n.f)
+	for i := range all {
+		l := &all[i]
+		if l.Name != "" {
+			continue
 		}
-		return nil
-	})
+		var c purchase.Called
+		if order, bad := solana.PublicKeyFromBase58(l.Order); bad == nil {
+			c, _ = n.f.Called(order) // its error is in err
+		}
+		l.Name = ownName(cmp.Or(c.Runs, l.Model), l.Address)
+	}
 	return all, err
 }
 
@@ -145,7 +123,7 @@ func (s *Server) shown(all ...service.Lease) ([]service.Lease, error) {
 	if s.o.LeaseNames != nil {
 		var err error
 		if all, err = s.o.LeaseNames.of(all); err != nil {
-			return nil, failed(err)
+			s.o.Log.Warn().Err(err).Msg("some leases are shown without their names")
 		}
 	}
 	return service.Attested(s.o.Attestations, service.Inspected(s.o.Inspections, all)), nil
@@ -154,7 +132,7 @@ func (s *Server) shown(all ...service.Lease) ([]service.Lease, error) {
 type renameInput struct {
 	ID   string `path:"id" minLength:"32" maxLength:"44" pattern:"^[1-9A-HJ-NP-Za-km-z]+$" doc:"Address of the lease"`
 	Body struct {
-		Name string `json:"name" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f]*$" doc:"For people; empty for the one that the server makes of the template or the image"`
+		Name string `json:"name" maxLength:"64" pattern:"^[^\\x00-\\x1f\\x7f]*$" doc:"For people; empty for the name of its purchase, or the one that the server makes of the template or the image"`
 	}
 }
 
@@ -162,7 +140,7 @@ type renameInput struct {
 func (s *Server) registerNames(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "rename-lease", Method: http.MethodPut, Path: "/v1/leases/{id}/name", Summary: "Name a lease on this server",
-		Description:  "The name is kept by the server and shown on its page. Nothing of it is written to the chain.",
+		Description:  "The name is kept by the server. Its page shows it, and so do the commands of the same computer. Nothing of it is written to the chain.",
 		MaxBodyBytes: maxBody, Errors: append(slices.Clone(mistakes), http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable),
 	}, s.rename)
 }
@@ -179,7 +157,11 @@ func (s *Server) rename(ctx context.Context, in *renameInput) (*reply[service.Le
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.LeaseNames.call(id, strings.TrimSpace(in.Body.Name)); err != nil {
+	order, err := solana.PublicKeyFromBase58(l.Order)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if err := s.o.LeaseNames.call(order, id, strings.TrimSpace(in.Body.Name)); err != nil {
 		return nil, failed(err)
 	}
 	all, err := s.shown(l)

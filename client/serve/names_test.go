@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,23 +10,17 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 )
 
-func openNames(t *testing.T, path string) *LeaseNames {
-	t.Helper()
-	n, err := OpenLeaseNames(path, solana.PublicKey{1})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = n.Close() })
-	return n
-}
-
-// A lease has the name that people gave it, else one of what runs on it, else one of its GPUs. Names are there after a restart, and an
-// empty one takes the chosen one back.
+// A lease has the name that people gave it, on the page or else when they bought it; else one of what runs on it, or of its GPUs. Names
+// are there after a restart, and an empty one takes the chosen one back.
 func TestNamesOfLeases(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "names.db")
-	n := openNames(t, path)
+	f, err := purchase.Open(t.TempDir(), solana.Hash{1}, solana.PublicKey{1})
+	require.NoError(t, err)
+	n := NewLeaseNames(f)
 	lease, order := solana.PublicKey{7}, solana.PublicKey{8}
 	all := []service.Lease{{Address: lease.String(), Order: order.String(), Model: "A100 SXM4 80GB"}}
 	letters := lease.String()[:4]
@@ -38,18 +33,29 @@ func TestNamesOfLeases(t *testing.T) {
 	require.Equal(t, "a100-sxm4-80gb-"+letters, name())
 	require.NoError(t, n.label(order, "vllm"))
 	require.Equal(t, "vllm-"+letters, name())
-	require.NoError(t, n.call(lease, "Nightly <b>training</b> ☾"))
+	require.NoError(t, n.call(order, lease, "Nightly <b>training</b> ☾"))
 	require.Equal(t, "Nightly <b>training</b> ☾", name())
-	require.NoError(t, n.Close())
-	n = openNames(t, path)
+	n = NewLeaseNames(f)
 	require.Equal(t, "Nightly <b>training</b> ☾", name())
-	require.NoError(t, n.call(lease, ""))
-	require.NoError(t, n.call(lease, ""))
+	require.NoError(t, n.call(order, lease, ""))
+	require.NoError(t, n.call(order, lease, ""))
 	require.Equal(t, "vllm-"+letters, name())
-	require.NoError(t, n.Close())
 
-	_, err := OpenLeaseNames(path, solana.PublicKey{2})
-	require.Error(t, err)
+	held, err := f.Hold(order)
+	require.NoError(t, err)
+	require.NoError(t, held.Write(purchase.Purchase{Order: order, Name: "train"}))
+	require.NoError(t, held.Release())
+	require.Equal(t, "train", name(), "gantry deploy --name")
+	require.NoError(t, n.call(order, lease, "nightly"))
+	require.Equal(t, "nightly", name())
+
+	// A record that cannot be read costs the others nothing.
+	other := service.Lease{Address: solana.PublicKey{9}.String(), Order: solana.PublicKey{10}.String(), Model: "H100"}
+	require.NoError(t, n.call(solana.PublicKey{10}, solana.PublicKey{9}, "fine"))
+	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), "orders", order.String(), "called.json"), []byte("{"), 0o600))
+	got, err := n.of(append(all, other))
+	require.ErrorContains(t, err, order.String())
+	require.Equal(t, []string{"a100-sxm4-80gb-" + letters, "fine"}, []string{got[0].Name, got[1].Name})
 }
 
 // What runs is named by the last part of its image.

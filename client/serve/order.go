@@ -38,6 +38,8 @@ type Order struct {
 	Order  string          `json:"order,omitempty" doc:"Address of the order"`
 	Leases []service.Lease `json:"leases" doc:"Also those that were awarded and do not run yet"`
 	Public []buy.Public    `json:"public,omitempty" doc:"What the gateway has given to ports of the leases"`
+	// Image is known to the purchase that has placed the order.
+	Image *service.ImageRuns `json:"image,omitempty" doc:"How the image had started on the best machines that fit, before the order; absent where nobody knows, and when a purchase that is done is asked for again"`
 }
 
 // Bought is what a purchase has come to.
@@ -45,6 +47,7 @@ type Bought struct {
 	Order  string
 	Leases []service.Lease
 	Public []buy.Public
+	Image  *service.ImageRuns // before the order; nil where that is not known
 }
 
 // Buyer acts for a customer. Its methods are safe for concurrent use.
@@ -234,7 +237,7 @@ func (o *orders) buy(ctx context.Context, buyer Buyer, budget, key string, r Ord
 		so, _ := buyer.SoFar(ctx, key) // what is not known now is in the next answer
 		return Order{Key: key, Phase: phaseBuying, Order: so.Order, Leases: append([]service.Lease{}, so.Leases...)}, nil
 	}
-	return Order{Key: key, Phase: phaseBought, Order: b.bought.Order, Leases: b.bought.Leases, Public: b.bought.Public}, b.err
+	return Order{Key: key, Phase: phaseBought, Order: b.bought.Order, Leases: b.bought.Leases, Public: b.bought.Public, Image: b.bought.Image}, b.err
 }
 
 // Purchases runs purchases as the HTTP API does, for other interfaces.

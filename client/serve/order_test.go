@@ -29,7 +29,7 @@ func (c *counter) Buy(ctx context.Context, name string, _ OrderRequest) (Bought,
 	c.began <- name
 	select {
 	case <-c.let:
-		return Bought{Order: "order of " + name, Leases: []service.Lease{}}, nil
+		return Bought{Order: "order of " + name, Leases: []service.Lease{}, Image: &service.ImageRuns{Tried: 2, Says: "ran on 2 of 2 machines"}}, nil
 	case <-ctx.Done():
 		return Bought{}, service.Interrupted("interrupted", "repeat it")
 	}
@@ -104,6 +104,7 @@ func TestAPurchaseUnderWayNamesItsLeases(t *testing.T) {
 	out, err = s.orders.buy(t.Context(), c, "", "a", OrderRequest{GPU: "A100"}, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, phaseBought, out.Phase)
+	require.Equal(t, &service.ImageRuns{Tried: 2, Says: "ran on 2 of 2 machines"}, out.Image, "what was known of the image when it was ordered")
 }
 
 // A server that ends breaks its purchases off and waits for them.

@@ -83,6 +83,26 @@ func (a *Account) Close() { a.network.Close() }
 // Folder is where the key's purchases are.
 func (a *Account) Folder() *purchase.Folder { return a.folder }
 
+// ofCustomer is the folder of the customer's own purchases.
+func (a *Account) ofCustomer(ctx context.Context) (*purchase.Folder, error) {
+	genesis, err := a.Client.Genesis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return purchase.Open(a.Root, genesis, a.Customer)
+}
+
+// NameLeases names leases of the customer as people have on this computer.
+func (a *Account) NameLeases(ctx context.Context, leases []service.Lease) {
+	f, err := a.ofCustomer(ctx)
+	if err == nil {
+		err = buy.NameLeases(leases, f)
+	}
+	if err != nil {
+		a.Log.Warn().Err(err).Msg("some leases are shown without their names")
+	}
+}
+
 // buyer buys with the account. attends: see [buyer.attend].
 func (a *Account) buyer(ctx context.Context, attends bool) (*buy.Buyer, error) {
 	return buy.New(ctx, buy.Options{

@@ -70,7 +70,7 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 	if b.Inspections != nil {
 		err = b.Inspections.Bought(b.b, r.Inspect, out.Leases)
 	}
-	return serve.Bought{Order: out.Order, Leases: out.Leases, Public: out.Public}, err
+	return serve.Bought{Order: out.Order, Leases: out.Leases, Public: out.Public, Image: out.Image}, err
 }
 
 // SoFar implements serve.Buyer.

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/buy"
-	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/wallet"
 	"github.com/gantry-market/gantry/inference"
@@ -174,10 +173,11 @@ func (s *Server) seen(ctx context.Context, o *serve.Options) error {
 		return err
 	}
 	s.end(o.Events.Close)
-	if o.LeaseNames, err = serve.OpenLeaseNames(s.file("names.db"), o.Customer); err != nil {
+	own, err := s.a.ofCustomer(ctx)
+	if err != nil {
 		return err
 	}
-	s.end(o.LeaseNames.Close)
+	o.LeaseNames = serve.NewLeaseNames(own)
 	if o.Samples, err = serve.OpenSamples(s.file("statistics.db"), genesis); err != nil {
 		return err
 	}
@@ -191,14 +191,9 @@ func (s *Server) seen(ctx context.Context, o *serve.Options) error {
 
 // publicNames are the addresses that gateways have given to ports of an order of the customer.
 func (s *Server) publicNames(ctx context.Context, order solana.PublicKey) (map[uint16]string, error) {
-	a := s.a
-	genesis, err := a.Client.Genesis(ctx)
+	f, err := s.a.ofCustomer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := purchase.Open(a.Root, genesis, a.Customer)
-	if err != nil {
-		return nil, err
-	}
-	return f.Published(order, a.Service.Clock.Latest(ctx))
+	return f.Published(order, s.a.Service.Clock.Latest(ctx))
 }

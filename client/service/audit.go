@@ -60,6 +60,8 @@ type Audit struct {
 	Order    string `json:"order"`
 	Node     string `json:"node"`
 	Customer string `json:"customer"`
+	Owner    string `json:"providerAccount,omitempty" doc:"Account of the machine's provider; absent where neither the award nor the lease can be read"`
+	Keeper   string `json:"keeper,omitempty" doc:"Wallet of the keeper that awarded the lease; absent where the award could not be read"`
 	OK       bool   `json:"ok" doc:"Everything is known to add up"`
 	Outcome  string `json:"outcome" enum:"right,wrong,unknown" doc:"unknown: not everything could be read, and nothing that was read is wrong"`
 	Open     bool   `json:"open" doc:"The lease is not closed"`
@@ -115,11 +117,18 @@ func (s *Service) Audit(ctx context.Context, lease solana.PublicKey) (Audit, err
 	if err != nil {
 		return Audit{}, err
 	}
-	return Audit{
+	out := Audit{
 		Lease: a.Address.String(), Order: a.Order.String(), Node: a.Node.String(), Customer: a.Customer.String(), OK: a.OK(), Outcome: string(a.Outcome()), Open: a.Open, Lives: a.Lives,
 		Price: a.Price.String(), GPUs: a.GPUs, FeeBPS: a.FeeBPS, PaidSecs: a.PaidSecs, Paid: a.Paid.Exact(), Provider: a.Provider.Exact(),
 		Fee: a.Fee.Exact(), Refunded: a.Refunded.Exact(), Leaves: a.Leaves, Steps: DescribeSteps(a.Steps, explorer), Explorer: explorer.Address(a.Address),
-	}, nil
+	}
+	if !a.Owner.IsZero() {
+		out.Owner = a.Owner.String()
+	}
+	if !a.Keeper.IsZero() {
+		out.Keeper = a.Keeper.String()
+	}
+	return out, nil
 }
 
 // allNodes reads every node and model as they are now.

@@ -19,7 +19,7 @@ import (
 // Lease is a lease: its state, its times, unix seconds, and its money, USDC.
 type Lease struct {
 	Address     string `json:"address"`
-	Name        string `json:"name,omitempty"` // what a server's people call it, or what runs on it; in what a server answers of leases
+	Name        string `json:"name,omitempty"` // that people have given it; what runs on it, in what a server answers of a lease without one
 	Order       string `json:"order"`
 	Node        string `json:"node"`
 	Customer    string `json:"customer"`

@@ -45,6 +45,7 @@ type GPUUse struct {
 	PowerMW       *uint32 `json:"powerMilliwatts,omitempty"`
 	Missing       bool    `json:"missing,omitempty"`
 	Simulated     bool    `json:"simulated,omitempty"`
+	PowerLimitMW  *uint32 `json:"powerLimitMilliwatts,omitempty"` // in force
 }
 
 // CostUse is what the chain says of a lease.

@@ -217,7 +217,7 @@ func (a *Asker) awardsOf(ctx context.Context, claims []claim, mostPast int) (map
 		} else if l, err := query.Decode[market.Lease](open[i], *account); err != nil {
 			past = append(past, open[i])
 		} else {
-			found[open[i]] = audit.Bought{Order: l.Order, Node: l.Node, Credits: market.CreditsAddress(l.Customer)}
+			found[open[i]] = audit.Bought{Order: l.Order, Node: l.Node, Provider: l.Provider, Credits: market.CreditsAddress(l.Customer)}
 		}
 	}
 	var mu sync.Mutex

@@ -64,7 +64,11 @@ func gpuLine(g service.GPUUse) string {
 		parts = append(parts, fmt.Sprintf("%d °C", *g.TempC))
 	}
 	if g.PowerMW != nil {
-		parts = append(parts, fmt.Sprintf("%.0f W", float64(*g.PowerMW)/1000))
+		limit := ""
+		if g.PowerLimitMW != nil {
+			limit = fmt.Sprintf(" of %.0f", float64(*g.PowerLimitMW)/1000)
+		}
+		parts = append(parts, fmt.Sprintf("%.0f%s W", float64(*g.PowerMW)/1000, limit))
 	}
 	return strings.Join(parts, "   ")
 }
@@ -91,7 +95,7 @@ func SeenOf(l *service.Lease, region string, u *service.Use, now int64) top.Seen
 		return float64(*x)
 	}
 	for _, g := range u.GPUs {
-		shown := top.GPU{Line: gpuLine(g), Missing: g.Missing, Simulated: g.Simulated, Percent: told(g.Percent), Watts: told(g.PowerMW) / 1000, Temp: told(g.TempC)}
+		shown := top.GPU{Line: gpuLine(g), Missing: g.Missing, Simulated: g.Simulated, Percent: told(g.Percent), Watts: told(g.PowerMW) / 1000, WattsLimit: told(g.PowerLimitMW) / 1000, Temp: told(g.TempC)}
 		if g.MemoryUsedMiB != nil {
 			shown.Memory = top.Size{Used: *g.MemoryUsedMiB << 20, Of: g.MemoryMiB << 20}
 		}
@@ -141,6 +145,9 @@ func UseLine(t *service.Use) string {
 		}
 		if g.PowerMW != nil {
 			add("gpu%d_power_w=%.0f", i, float64(*g.PowerMW)/1000)
+		}
+		if g.PowerLimitMW != nil {
+			add("gpu%d_power_limit_w=%.0f", i, float64(*g.PowerLimitMW)/1000)
 		}
 	}
 	add("usdc_per_hour=%s paid_seconds=%d paid_usdc=%s used_seconds=%d owed_usdc=%s funded_until=%d",

@@ -49,7 +49,7 @@ func newLeaseHistory(t *testing.T) *leaseHistory {
 	require.NoError(t, err)
 	const start = 1_800_000_000
 	s.created = &bindings.OrderCreated{Order: s.order, Customer: s.customer.PublicKey(), Reserved: 666_666, MaxPrice: 4_000_000, Nodes: 1, Gpus: 1, DurationSecs: 600, HeldSecs: 600}
-	s.awarded = &bindings.LeaseAwarded{Lease: s.lease, Order: s.order, Node: s.node, Price: 3_600_000, GpuMask: 1, Reserved: 600_000, Released: 66_666, Score: 3_870_000}
+	s.awarded = &bindings.LeaseAwarded{Lease: s.lease, Order: s.order, Node: s.node, Keeper: pub("keeper's wallet"), Price: 3_600_000, GpuMask: 1, Reserved: 600_000, Released: 66_666, Score: 3_870_000}
 	s.started = &bindings.LeaseStarted{Lease: s.lease, StartedAt: start, FundedUntil: start + 600}
 	s.extended = &bindings.LeaseExtended{Lease: s.lease, Seconds: 60, Reserved: 660_000, FundedUntil: start + 660}
 	s.byReceipt = &bindings.LeaseSettled{Lease: s.lease, Source: 1, PaidSecs: 10, Paid: 10_000, ProviderAmount: 8_800, FeeTotal: 1_200}

@@ -12,8 +12,9 @@ import (
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
-// Bought says of which order, node and customer a lease was. The customer is known by its credits' account.
-type Bought struct{ Order, Node, Credits solana.PublicKey }
+// Bought says of which order, node, provider and customer a lease was. Provider is an account, and the customer is known by its credits'
+// account.
+type Bought struct{ Order, Node, Provider, Credits solana.PublicKey }
 
 const (
 	// awardWithin bounds the history in which an award is looked for, and awardTries how many of its oldest transactions are read.
@@ -49,7 +50,7 @@ func awardOf(t Tx, lease solana.PublicKey) (Bought, bool) {
 	for _, in := range t.Instructions {
 		for _, k := range awards {
 			if in.is(k.kind, k.lease+1) && in.Accounts[k.lease] == lease {
-				return Bought{in.Accounts[k.order], in.Accounts[k.node], in.Accounts[k.credits]}, true
+				return Bought{in.Accounts[k.order], in.Accounts[k.node], in.Accounts[k.provider], in.Accounts[k.credits]}, true
 			}
 		}
 	}
@@ -58,19 +59,19 @@ func awardOf(t Tx, lease solana.PublicKey) (Bought, bool) {
 
 // awards are the instructions that make a lease, and the places of their accounts.
 var awards = []struct {
-	kind                        [8]byte
-	order, node, credits, lease int
+	kind                                  [8]byte
+	order, node, provider, credits, lease int
 }{
 	{
-		bindings.Instruction_OrderAward, bindings.Place_OrderAward_Order, bindings.Place_OrderAward_Node,
+		bindings.Instruction_OrderAward, bindings.Place_OrderAward_Order, bindings.Place_OrderAward_Node, bindings.Place_OrderAward_Provider,
 		bindings.Place_OrderAward_Credits, bindings.Place_OrderAward_Lease,
 	},
 	{
-		bindings.Instruction_AuctionAward, bindings.Place_AuctionAward_Order, bindings.Place_AuctionAward_Node,
+		bindings.Instruction_AuctionAward, bindings.Place_AuctionAward_Order, bindings.Place_AuctionAward_Node, bindings.Place_AuctionAward_Provider,
 		bindings.Place_AuctionAward_Credits, bindings.Place_AuctionAward_Lease,
 	},
 	{
-		bindings.Instruction_LeaseMigrate, bindings.Place_LeaseMigrate_Order, bindings.Place_LeaseMigrate_Node,
+		bindings.Instruction_LeaseMigrate, bindings.Place_LeaseMigrate_Order, bindings.Place_LeaseMigrate_Node, bindings.Place_LeaseMigrate_Provider,
 		bindings.Place_LeaseMigrate_Credits, bindings.Place_LeaseMigrate_Lease,
 	},
 }

@@ -45,6 +45,8 @@ type Lease struct {
 	Order    solana.PublicKey
 	Node     solana.PublicKey
 	Customer solana.PublicKey
+	Owner    solana.PublicKey // the provider's account; zero where the award's transaction is not known
+	Keeper   solana.PublicKey // wallet of the keeper that awarded it; zero where its event could not be read
 	Steps    []Step
 	Txs      []Tx
 	Lives    int // how often the address was a lease; this is the last one
@@ -92,11 +94,11 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 	award, start, lives := lastAward(own, address)
 	switch {
 	case award == nil && o.Lease != nil: // the node has forgotten it
-		award = &bindings.LeaseAwarded{Lease: address, Order: o.Lease.Order, Node: o.Lease.Node, Price: o.Lease.Price}
+		award = &bindings.LeaseAwarded{Lease: address, Order: o.Lease.Order, Node: o.Lease.Node, Keeper: o.Lease.Keeper, Price: o.Lease.Price}
 	case award == nil:
 		return nil, missingHistory(own, "%s was ever a lease", address)
 	case award.Price == 0 && o.Lease != nil:
-		award.Price = o.Lease.Price
+		award.Price, award.Keeper = o.Lease.Price, o.Lease.Keeper
 	}
 	own = own[start:]
 	orders, err := orderHistory(ctx, o, award.Order, own)
@@ -170,7 +172,7 @@ func newAuditor(o Options, address solana.PublicKey, award *bindings.LeaseAwarde
 	return &auditor{
 		o: o, award: award,
 		lease: &Lease{
-			Address: address, Order: award.Order, Node: award.Node, Lives: lives, Open: true, Price: market.PricePerHour(award.Price),
+			Address: address, Order: award.Order, Node: award.Node, Keeper: award.Keeper, Lives: lives, Open: true, Price: market.PricePerHour(award.Price),
 		},
 	}
 }
@@ -185,6 +187,7 @@ func rebuild(o Options, address solana.PublicKey, award *bindings.LeaseAwarded, 
 // walk goes through the transactions of one life of the lease.
 func (a *auditor) walk(txs []Tx) *Lease {
 	a.lease.Txs = txs
+	a.lease.Owner = a.owner(txs)
 	a.beginning(txs)
 	for _, t := range txs {
 		if t.Unreadable != "" {
@@ -199,6 +202,19 @@ func (a *auditor) walk(txs []Tx) *Lease {
 	}
 	a.conclude()
 	return a.lease
+}
+
+// owner is the provider's account of the lease's machine.
+func (a *auditor) owner(txs []Tx) solana.PublicKey {
+	for i := len(txs) - 1; i >= 0; i-- {
+		if b, ok := awardOf(txs[i], a.lease.Address); ok {
+			return b.Provider
+		}
+	}
+	if a.o.Lease != nil {
+		return a.o.Lease.Provider
+	}
+	return solana.PublicKey{}
 }
 
 // unreadReport is a report whose history could not be read whole: whether it became final is not known.

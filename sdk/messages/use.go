@@ -44,4 +44,6 @@ type GPUUse struct {
 	Missing bool `cbor:"8,keyasint,omitempty"`
 	// Simulated: there is no such device, and the readings mean nothing.
 	Simulated bool `cbor:"9,keyasint,omitempty"`
+	// PowerLimitMW is the limit in force, milliwatts.
+	PowerLimitMW *uint32 `cbor:"10,keyasint,omitempty"`
 }

@@ -3,6 +3,8 @@ package command
 import (
 	"path/filepath"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
@@ -17,6 +19,12 @@ func (s *Session) Folder() (*purchase.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.state, err = s.FolderOf(key.PublicKey())
+	return s.state, err
+}
+
+// FolderOf is the state of any wallet on the cluster.
+func (s *Session) FolderOf(wallet solana.PublicKey) (*purchase.Folder, error) {
 	genesis, err := s.Client.Genesis(s.Context)
 	if err != nil {
 		return nil, err
@@ -25,8 +33,7 @@ func (s *Session) Folder() (*purchase.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.state, err = purchase.Open(root, genesis, key.PublicKey())
-	return s.state, err
+	return purchase.Open(root, genesis, wallet)
 }
 
 // Purchases reads all records of the wallet; those that cannot be read are said and left out. Errors: those of Folder.

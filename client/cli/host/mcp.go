@@ -51,7 +51,7 @@ func (s *session) mcp() (err error) {
 	}
 	defer account.Close()
 	o := mcp.Options{
-		Market: s.Service, Machines: s.Machines(), Outputs: account, Jobs: account, Volumes: account,
+		Market: s.Service, Machines: s.Machines(), Outputs: account, Jobs: account, Volumes: account, Names: account.NameLeases,
 		Customer: customer, Session: account.Key.PublicKey(), Version: s.CLI.App.Version,
 	}
 	if o.Catalogue, err = catalogue.Builtin(); err != nil {

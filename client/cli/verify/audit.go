@@ -46,7 +46,8 @@ func (s *session) auditLease() error {
 		return err
 	}
 	err = s.Done(out, func(w *terminal.Page) {
-		w.Pairs([2]string{"lease", out.Lease}, [2]string{"order", out.Order}, [2]string{"node", out.Node})
+		w.Pairs([2]string{"lease", out.Lease}, [2]string{"order", out.Order}, [2]string{"node", out.Node},
+			[2]string{"provider", cmp.Or(out.Owner, unread)}, [2]string{"awarded by", cmp.Or(out.Keeper, unread)})
 		if out.Lives > 1 {
 			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", out.Lives)
 		}
@@ -62,6 +63,9 @@ func (s *session) auditLease() error {
 	}
 	return err
 }
+
+// unread is said of what no transaction that could be read names.
+const unread = "not known: its transaction could not be read"
 
 func verdict(w *terminal.Page, outcome, link string) {
 	text := "everything adds up"

@@ -23,7 +23,7 @@ func seen(i int) Seen {
 		Lease: address, Model: "H100-SXM", Region: "eu-central", State: "running", Runs: true, Count: 1, Began: 1_790_000_000, Ends: 1_790_014_400, Now: at.Unix(),
 		Paid: 1_375_000, Owed: 1_650_000, Reserved: 7_920_000, Hour: 1_980_000, At: at,
 		CPUs: 8.04, CPULimit: 26, Memory: Size{41 << 30, 240 << 30}, Disk: Size{74 << 30, 200 << 30}, Sent: 12.2e6, Received: 4.2e6,
-		GPUs: []GPU{{Line: "NVIDIA H100   62 °C", Percent: float64(100*i) / 40, Watts: float64(534 + i%7), Temp: 62, Memory: Size{73_600 << 20, 81_559 << 20}}},
+		GPUs: []GPU{{Line: "NVIDIA H100   62 °C", Percent: float64(100*i) / 40, Watts: float64(534 + i%7), WattsLimit: 700, Temp: 62, Memory: Size{73_600 << 20, 81_559 << 20}}},
 	}
 }
 
@@ -44,7 +44,7 @@ func TestTheScreenOfALease(t *testing.T) {
 	screentest.Golden(t, "top-help", show(func(s *Seen) { s.Volume = Size{3 << 30, 100 << 30} }, true))
 	screentest.Golden(t, "top-gpus", show(func(s *Seen) {
 		s.State, s.Runs, s.Began, s.Sent, s.CPULimit = "awarded", false, 0, screen.None, 0
-		none := GPU{Percent: screen.None, Watts: screen.None, Temp: screen.None}
+		none := GPU{Percent: screen.None, Watts: screen.None, WattsLimit: screen.None, Temp: screen.None}
 		gone, fake := none, none
 		gone.Line, gone.Missing, fake.Line, fake.Simulated = "NVIDIA H100   does not answer", true, "fake   SIMULATED: the readings mean nothing", true
 		s.GPUs = append(s.GPUs, gone, fake)

@@ -34,6 +34,7 @@ type GPU struct {
 	Line                 string // all of it
 	Missing, Simulated   bool
 	Percent, Watts, Temp float64
+	WattsLimit           float64 // in force
 	Memory               Size
 }
 
@@ -52,7 +53,7 @@ type usage struct {
 	known      bool
 	gpu, power []float64
 	temp       []float64
-	mostPower  float64 // W, that was seen: machines do not tell their limit
+	mostPower  float64 // W, that was seen: the top of the strip where the machine tells no limit
 	help       bool
 }
 
@@ -155,9 +156,13 @@ func (u *usage) readings(t screen.Terminal) []string {
 	left, right := t.BarWidth(leftWidth), t.BarWidth(rightWidth)
 	busy, power, temp := means(s.GPUs)
 	memory := gpuMemory(s.GPUs)
+	watts, most := reading(t, power, "W"), u.mostPower
+	if limit := mean(s.GPUs, func(g *GPU) float64 { return g.WattsLimit }); !math.IsNaN(limit) && !math.IsNaN(power) {
+		watts, most = fmt.Sprintf("%.0f / %.0f W", power, limit), limit
+	}
 	powers := make([]float64, len(u.power))
 	for i, w := range u.power {
-		powers[i] = w / max(1, u.mostPower)
+		powers[i] = w / max(1, most)
 	}
 	net := t.Either("–", "-")
 	if !math.IsNaN(s.Sent) {
@@ -169,7 +174,7 @@ func (u *usage) readings(t screen.Terminal) []string {
 		text = memory.text()
 	}
 	rows := []pair{
-		{"GPU", reading(t, busy, "%"), t.Strip(u.gpu, left, screen.Reading), "power", reading(t, power, "W"), t.Strip(powers, right, screen.Reading)},
+		{"GPU", reading(t, busy, "%"), t.Strip(u.gpu, left, screen.Reading), "power", watts, t.Strip(powers, right, screen.Reading)},
 		{"mem", text, bar(memory.share()), "temp", reading(t, temp, t.Either("°C", "C")), t.Strip(u.temp, right, screen.Reading)},
 		{"cpu", cpus(s), bar(share(s.CPUs, s.CPULimit)), "net", net, ""},
 		{"ram", s.Memory.text(), bar(s.Memory.share()), "disk", s.Disk.text(), ""},

@@ -49,7 +49,7 @@ async function overTime(a, signal) {
 
 const checked = ['Every amount follows from seconds, price and fee', 'Each paid second is in a receipt that both sides signed, or in a report', 'Each report had more than two thirds of the keepers’ weight', 'Everything that was reserved is accounted for'];
 
-const who = (a) => inCard({ name: 'Who', level: 'h3' }, el('dl', { class: 'kv' }, [['Customer', address(a.customer, 'customer')], ['Machine', address(a.node, 'machine', { href: `#/machine/${encodeURIComponent(a.node)}`, key: 'machine' })], ['Order', address(a.order, 'order')], ['Proofs of reports', a.verifiedLeaves]].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
+const who = (a) => inCard({ name: 'Who', level: 'h3' }, el('dl', { class: 'kv' }, [['Customer', address(a.customer, 'customer')], ['Machine', address(a.node, 'machine', { href: `#/machine/${encodeURIComponent(a.node)}`, key: 'machine' })], ['Provider', a.providerAccount ? address(a.providerAccount, 'provider') : 'not known'], ['Awarded by keeper', a.keeper ? address(a.keeper, 'keeper') : 'not known'], ['Order', address(a.order, 'order')], ['Proofs of reports', a.verifiedLeaves]].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)])));
 
 function saveAudit(a) {
   save(new Blob([JSON.stringify(a, null, 2)], { type: 'application/json' }), `audit-${a.lease}.json`);

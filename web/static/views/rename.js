@@ -48,7 +48,7 @@ export function renameButton(l, done) {
       await done(true);
     };
     return [el('h2', { id: 'dialog-title' }, 'Rename this lease'), el('form', { class: 'stack-12', on: { submit: send } },
-      field('Name', name, 'For the people of this server. Empty: what runs on it, and four letters of its address.'), failure,
+      field('Name', name, 'For people of this server; gantry leases and MCP on its computer show it too. Empty: the name of its purchase, or what runs on it and four letters of its address.'), failure,
       el('div', { class: 'buttons' }, el('button', { class: 'btn act' }, 'Rename'), el('button', { type: 'button', class: 'btn', on: { click: () => end() } }, 'Cancel')))];
   }) } }, icon('edit', 's14'));
 }

@@ -35,12 +35,14 @@ const ofGpus = (add, f) => (u) => add(u.gpus.filter((g) => !g.missing).map(f).fi
 // charts are the figures: what of a sample each line takes, and how its values are written.
 const charts = (u) => {
   const memory = total(u.gpus.map((g) => g.memoryMib)) / 1024 || undefined;
+  const limits = u.gpus.filter((g) => !g.missing).map((g) => (g.powerLimitMilliwatts ?? NaN) / 1000);
+  const limit = total(limits) || undefined; // NaN where one of them does not tell it
   const cpus = u.cpuLimit;
   const ram = u.memoryLimitBytes ? u.memoryLimitBytes / gib : undefined;
   return [
     u.gpus.length > 0 && { name: 'GPU', lines: [['busy', 's1', ofGpus(mean, (g) => g.percent)]], range: [0, 100], text: ([v]) => (v === null ? '–' : percent(v)) },
     u.gpus.length > 0 && { name: 'GPU memory', lines: [['used', 's1', ofGpus(total, (g) => g.memoryUsedMib && g.memoryUsedMib / 1024)]], range: memory && [0, memory], text: ([v]) => (v === null ? '–' : spaced(three(v), memory ? `of ${three(memory)} GiB` : 'GiB')) },
-    u.gpus.some((g) => g.powerMilliwatts !== undefined) && { name: 'Power', lines: [['power', 's2', ofGpus(total, (g) => g.powerMilliwatts && g.powerMilliwatts / 1000)]], text: ([v]) => (v === null ? '–' : spaced(three(v), 'W')) },
+    u.gpus.some((g) => g.powerMilliwatts !== undefined) && { name: 'Power', lines: [['power', 's2', ofGpus(total, (g) => g.powerMilliwatts && g.powerMilliwatts / 1000)]], range: limit && [0, limit], text: ([v]) => (v === null ? '–' : spaced(three(v), limit ? `of ${three(limit)} W` : 'W')) },
     u.gpus.some((g) => g.temperatureC !== undefined) && { name: 'Temperature', lines: [['hottest', 's2', ofGpus((all) => (all.length ? Math.max(...all) : null), (g) => g.temperatureC), false]], range: [30, 90], text: ([v]) => (v === null ? '–' : spaced(three(v), '°C')) },
     u.network && { name: 'Network', lines: [['sent', 's3', (x) => x.network && x.network.sentBytesPerSecond / 1e6], ['received', 's4', (x) => x.network && x.network.receivedBytesPerSecond / 1e6, false]], text: ([s, r]) => (s === null ? '–' : spaced(`${three(s)} ↑ ${three(r)} ↓`, 'MB/s')) },
     { name: 'CPU', lines: [['busy', 's5', (x) => x.cpus]], range: cpus && [0, cpus], text: ([v]) => (v === null ? '–' : spaced(three(v), cpus ? `of ${three(cpus)} cores` : 'cores')) },

@@ -44,6 +44,7 @@ const telemetry = page.getByRole('region', { name: 'Telemetry' });
 await telemetry.locator('figure', { hasText: 'CPU' }).locator('canvas').waitFor();
 await telemetry.locator('figure', { hasText: 'GPU' }).first().waitFor();
 assert.ok(await telemetry.locator('.simulated').count() > 0, 'simulated GPUs are marked');
+await telemetry.locator('figure', { hasText: 'Power' }).getByText(/^of [\d,]+ W$/).waitFor();
 
 // The server has kept what it used: after a reload the charts go on.
 await page.waitForTimeout(9000);
@@ -198,6 +199,10 @@ const put = total((m) => m.startsWith('+'));
 assert.equal(put, micros(await page.locator('.flow .v').first().innerText()), `what was reserved, of ${moved}`);
 assert.equal(total((m) => m.startsWith('\u2212')), await partOf('Came back to the customer'), `what came back, of ${moved}`);
 assert.equal(total((m) => m.startsWith('$')), await partOf('Provider') + await partOf('Fee'), `what was paid, of ${moved}`);
+const who = page.getByRole('complementary', { name: 'About this audit' });
+for (const party of ['customer', 'provider', 'keeper']) {
+  await who.getByRole('button', { name: new RegExp(`^Copy .*${party}`) }).waitFor();
+}
 await look(page, 'audit');
 await shot(page, 'audit', true);
 // One that does not add up says so first, and where.

@@ -111,9 +111,9 @@ func (s *Service) whyOpen(ctx context.Context, w *Why, mk market.Market, o *mark
 		}
 		w.Fit++
 	}
-	left := Span(o.AwardDeadline - now)
+	left := Span(o.OpenUntil() - now)
 	switch wanted := int(o.NodesWanted - o.NodesAwarded); {
-	case now > o.AwardDeadline:
+	case now > o.OpenUntil():
 		w.Reason, w.Says, w.Advice, w.Unfit = WhyExpired, "nobody got it before its deadline", "its money comes back when anyone expires it, or with: gantry order cancel "+w.Address, nil
 	case paused:
 		w.Reason, w.Says, w.Advice = WhyPaused, "awards are paused in the whole market", "wait, or take the order back: gantry order cancel "+w.Address

@@ -10288,6 +10288,9 @@ type Order struct {
 	// When its last node was awarded; 0 before.
 	AwardedAt int64 `json:"awardedAt"`
 
+	// While a part of it is awarded and another is missing: when it is over. 0 where all have until the award deadline.
+	PartsBy int64 `json:"partsBy"`
+
 	// When its auction takes no more commitments; 0 without one.
 	AuctionClose int64 `json:"auctionClose"`
 
@@ -10392,6 +10395,11 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.AwardedAt)
 	if err != nil {
 		return errors.NewField("AwardedAt", err)
+	}
+	// Serialize `PartsBy`:
+	err = encoder.Encode(obj.PartsBy)
+	if err != nil {
+		return errors.NewField("PartsBy", err)
 	}
 	// Serialize `AuctionClose`:
 	err = encoder.Encode(obj.AuctionClose)
@@ -10581,6 +10589,11 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.AwardedAt)
 	if err != nil {
 		return errors.NewField("AwardedAt", err)
+	}
+	// Deserialize `PartsBy`:
+	err = decoder.Decode(&obj.PartsBy)
+	if err != nil {
+		return errors.NewField("PartsBy", err)
 	}
 	// Deserialize `AuctionClose`:
 	err = decoder.Decode(&obj.AuctionClose)

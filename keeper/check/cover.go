@@ -68,10 +68,20 @@ func (c *Cover) PeriodAt(now int64) records.Period { return records.Period(max(n
 
 func (c *Cover) start(p records.Period) int64 { return int64(p) * c.secs }
 
+// mark is what is remembered of a subject. The address of a lease can be used again. A lease that began after the last check is another
+// one: what is held of the former is dropped, for a report could not tell them apart.
+func (c *Cover) mark(s Subject, w Window) mark {
+	m := c.marks[s]
+	if !s.Lease.IsZero() && m.at < w.From {
+		return mark{until: m.until}
+	}
+	return m
+}
+
 // Check records a check at now, which reaches so many seconds back, and returns the spans to state at once.
 func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.Duration, reach int64) []Span {
 	p := c.PeriodAt(now)
-	m := c.marks[s]
+	m := c.mark(s, w)
 	if m.period != p { // what was held of an earlier period was left to Flush and Tail
 		m.held, m.holding, m.period = 0, false, p
 	}
@@ -115,8 +125,8 @@ func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.
 
 // Unknown records a check at now that says nothing. It returns what was held until the check before; ok is false when
 // that is nothing.
-func (c *Cover) Unknown(s Subject, now int64) (out Span, ok bool) {
-	m := c.marks[s]
+func (c *Cover) Unknown(s Subject, w Window, now int64) (out Span, ok bool) {
+	m := c.mark(s, w)
 	if m.holding && m.period == c.PeriodAt(now) {
 		out, ok = m.flush(nil, m.at)[0], true
 	}
@@ -146,8 +156,8 @@ func (c *Cover) Flush(s Subject, p records.Period) (Span, bool) {
 // Tail returns what is held at the end of a period, with the time between the last check and the end, which counts as
 // the last check did as far as that reaches. ok is false when nothing is left or no check was made in the period.
 func (c *Cover) Tail(s Subject, w Window, p records.Period) (Span, bool) {
-	m, known := c.marks[s]
-	if !known || m.at < c.start(p) || m.period != p {
+	m := c.mark(s, w)
+	if m.at == 0 || m.at < c.start(p) || m.period != p {
 		return Span{}, false
 	}
 	end := m.at

@@ -285,14 +285,14 @@ func (r *Recorder) unknown(v *view.Accounts, f Finding, at int64) (out []records
 	if f.Point {
 		return nil
 	}
-	subjects := []Subject{{Node: f.Node}}
-	for _, l := range v.RunningLeases(f.Node) {
-		subjects = append(subjects, Subject{f.Node, l.Address})
-	}
-	for _, s := range subjects {
-		if span, ok := r.cover.Unknown(s, at); ok {
+	note := func(s Subject, w Window) {
+		if span, ok := r.cover.Unknown(s, w, at); ok {
 			out = append(out, r.spoken(s, span))
 		}
+	}
+	note(Subject{Node: f.Node}, Window{})
+	for _, l := range v.RunningLeases(f.Node) {
+		note(Subject{f.Node, l.Address}, leaseWindow(l))
 	}
 	return out
 }

@@ -169,6 +169,44 @@ func TestALeaseEndsWithinThePeriod(t *testing.T) {
 	require.Equal(t, [2]uint32{28, 0}, leased, "from its start to its end, no more")
 }
 
+// A report speaks of addresses. The machine is away, its lease ends by what an earlier report says, and a new one has its
+// address in the same period.
+func TestANewLeaseHasNothingOfTheOneBeforeIt(t *testing.T) {
+	for name, next := range map[string]func(t *testing.T, b *recorderFixture, lease solana.PublicKey) []records.CheckStatement{
+		"that is up": func(t *testing.T, b *recorderFixture, lease solana.PublicKey) []records.CheckStatement {
+			return append(b.check(t, 705, true, lease), b.check(t, 716, true, lease)...)
+		},
+		"whose answer is lost": func(t *testing.T, b *recorderFixture, lease solana.PublicKey) []records.CheckStatement {
+			b.out = nil
+			f := Finding{Node: solana.PublicKey{1}, Kind: records.CheckLiveness, Unknown: true, At: time.Unix(702, 0)}
+			require.NoError(t, b.recordInOrder([]Finding{f}))
+			lost := b.out
+			return append(lost, b.check(t, 716, true, lease)...)
+		},
+		"that nobody checked": func(*testing.T, *recorderFixture, solana.PublicKey) []records.CheckStatement { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
+			lease := b.lease(nil)
+			b.check(t, 615, true, lease)
+			require.NotEmpty(t, b.check(t, 630, false))
+			b.check(t, 645, false)
+			b.at = time.Unix(661, 0)
+			require.NoError(t, b.sealDue())
+			require.Empty(t, b.check(t, 675, false), "it is still down")
+			require.Empty(t, b.check(t, 690, false))
+
+			b.lease(func(l *market.Lease) { l.StartedAt = 700 })
+			all := next(t, b, lease)
+			b.at, b.out = time.Unix(721, 0), nil
+			require.NoError(t, b.sealDue())
+			_, leased := covered(append(all, b.out...))
+			require.LessOrEqual(t, leased[0], uint32(20), "no time before its start")
+			require.Zero(t, leased[1], "no downtime of the former lease")
+		})
+	}
+}
+
 func TestARestartCoversNothingTwice(t *testing.T) {
 	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	all := append(b.check(t, 620, true), b.check(t, 630, false)...)

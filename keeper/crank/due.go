@@ -114,7 +114,7 @@ func (d *due) orders() {
 	inOrder(d.v.Orders, func(key solana.PublicKey, o *market.Order) {
 		if o.CanExpire(d.now) == nil {
 			instruction, err := ix.OrderExpire(*o)
-			d.add(Action{Kind: OrderExpire, Key: fmt.Sprintf("%s/%d", key, o.AwardDeadline), Since: o.AwardDeadline}, instruction, err)
+			d.add(Action{Kind: OrderExpire, Key: fmt.Sprintf("%s/%d", key, o.AwardDeadline), Since: o.OpenUntil()}, instruction, err)
 		}
 	})
 }

@@ -132,6 +132,16 @@ func TestDueByAccount(t *testing.T) {
 		"an order past its deadline": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderOpen), 0 })
 		}, []Kind{OrderExpire}},
+		"an order over several machines that nobody completes": {func(v *view.Accounts) {
+			addOrder(v, func(o *market.Order) {
+				o.Order.Status, o.LiveLeases, o.PartsBy, o.AwardDeadline = uint8(market.OrderOpen), 1, now-9, now+20
+			})
+		}, []Kind{OrderExpire}},
+		"an order over several machines that is being awarded": {func(v *view.Accounts) {
+			addOrder(v, func(o *market.Order) {
+				o.Order.Status, o.LiveLeases, o.PartsBy, o.AwardDeadline = uint8(market.OrderOpen), 1, now+9, now+20
+			})
+		}, nil},
 		"an order that lapsed and is not closed": {func(v *view.Accounts) {
 			addOrder(v, func(o *market.Order) { o.Order.Status, o.LiveLeases = uint8(market.OrderLapsed), 0 })
 		}, []Kind{OrderExpire}},

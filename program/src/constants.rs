@@ -154,6 +154,12 @@ pub const FLAGS_NODE: u16 =
 /// change so late.
 pub const AWARD_VIEW_SECS: i64 = 30;
 
+/// Machines that have parts of an order wait so long for the missing ones, counted from its first part, and
+/// `PART_SECS` more for each part. Then anyone may end the order. Keepers award four parts in a transaction: whose
+/// transactions take too long for this missed an award deadline of a minute as well.
+pub const WHOLE_SECS: i64 = 30;
+pub const PART_SECS: i64 = 1;
+
 /// For how long a node keeps how many of its GPUs were free, and its worst record: proofs of unjust awards must come so
 /// soon.
 pub const AVAILABILITY_SECS: i64 = 7_200;

@@ -39,7 +39,7 @@ type OrderStatus uint8
 const (
 	OrderOpen    OrderStatus = 1 // waits for awards
 	OrderAwarded OrderStatus = 2 // every node it wanted is awarded
-	OrderExpired OrderStatus = 3 // its award deadline passed; leases that it has may only be aborted
+	OrderExpired OrderStatus = 3 // its time to be awarded passed; leases that it has may only be aborted
 	OrderLapsed  OrderStatus = 4 // a lease of it was aborted because its node did not start
 )
 

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ISOLATION, MAX_ORDER_NODES};
+use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ISOLATION, MAX_ORDER_NODES, PART_SECS, WHOLE_SECS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::hash::sha256_of;
 use crate::math::pricing::cost;
@@ -13,7 +13,7 @@ use crate::state::{GpuModel, Node, NodeRecord};
 pub const ORDER_OPEN: u8 = 1;
 /// Every node it wanted is awarded.
 pub const ORDER_AWARDED: u8 = 2;
-/// Its award deadline passed: leases that it has may only be aborted.
+/// Its time to be awarded passed: leases that it has may only be aborted.
 pub const ORDER_EXPIRED: u8 = 3;
 /// A node declined its lease, or did not start it.
 pub const ORDER_LAPSED: u8 = 4;
@@ -163,6 +163,8 @@ pub struct Order {
     pub award_deadline: i64,
     /// When its last node was awarded; 0 before.
     pub awarded_at: i64,
+    /// While a part of it is awarded and another is missing: when it is over. 0 where all have until the award deadline.
+    pub parts_by: i64,
     /// When its auction takes no more commitments; 0 without one.
     pub auction_close: i64,
     /// Of a redundant order that is awarded in full: the last second in which outputs may be committed, and the last one
@@ -295,6 +297,28 @@ impl Order {
         drawn || (self.auction_close != 0 && now >= self.auction_close)
     }
 
+    /// Counts a part that is awarded. Machines that have one do not wait until the award deadline for parts that nobody
+    /// awards. Where it is settled who gets it they do: nobody tries again sooner.
+    pub fn note_part(&mut self, now: i64) -> Result<()> {
+        self.nodes_awarded = self.nodes_awarded.checked_add(1).or_overflow()?;
+        if self.redundant == 1 || self.auction_close != 0 {
+            return Ok(());
+        }
+        if self.parts_by == 0 {
+            self.parts_by = now.checked_add(WHOLE_SECS).or_overflow()?;
+        }
+        self.parts_by = self.parts_by.checked_add(PART_SECS).or_overflow()?;
+        Ok(())
+    }
+
+    /// The last second in which it waits for awards, or of a lapsed order for its customer.
+    pub fn open_until(&self) -> i64 {
+        if self.parts_by == 0 {
+            return self.award_deadline;
+        }
+        self.parts_by.min(self.award_deadline)
+    }
+
     /// When it asked for nodes: what a report said of their health by then counts. For a sealed order that is the close
     /// of its auction.
     pub fn asked_at(&self) -> i64 {
@@ -318,6 +342,7 @@ impl Order {
     pub fn complete(&mut self, now: i64) -> Result<()> {
         self.status = ORDER_AWARDED;
         self.awarded_at = now;
+        self.parts_by = 0;
         if self.redundant == 1 {
             let settle = self.settle_secs as i64;
             self.outputs_by = self.end_after(now)?.checked_add(settle).or_overflow()?;
@@ -346,6 +371,7 @@ impl Order {
             && self.gpus_per_node >= 1
             && self.gpus_per_node <= MAX_GPUS
             && (self.status == ORDER_OPEN || self.reserved == 0)
+            && (self.parts_by == 0 || matches!(self.status, ORDER_OPEN | ORDER_EXPIRED))
             && self.redundant <= 1
             && self.outputs <= self.started
             && self.started <= self.nodes_awarded

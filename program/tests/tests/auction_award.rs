@@ -188,6 +188,15 @@ pub(crate) fn stopped() -> (Sale, Actor) {
     (s, other)
 }
 
+/// It is settled who gets it: the second keeper's half of the time to award stays.
+#[test]
+fn a_part_of_a_sealed_order_does_not_shorten_the_time_to_award_it() {
+    let (mut s, _) = stopped();
+    assert_eq!(s.w.read::<Order>(&s.order).parts_by, 0);
+    s.w.warp(40);
+    s.w.refused(ix::order_expire(&s.customer, &s.order), &[], MarketError::TooEarly);
+}
+
 impl Sale {
     pub(crate) fn completes(&self, by: &Actor, root: [u8; 32]) -> [Instruction; 3] {
         self.completes_by(by, self.bid(1, 1_300_000), self.bid(2, 1_400_000), root)

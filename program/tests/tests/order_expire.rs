@@ -1,9 +1,9 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::OrderExpired;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Credits, Order, ORDER_EXPIRED};
+use gantry_market::state::{Credits, Node, Order, ORDER_AWARDED, ORDER_EXPIRED};
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::{ix, Actor, Testbed};
+use gantry_market_tests::{ix, Actor, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
@@ -57,6 +57,138 @@ fn a_part_that_is_awarded_is_kept_until_its_lease_is_aborted() {
     assert_eq!((credits.balance, credits.reserved), (100_000_000, 0));
     assert_eq!((credits.live_orders, credits.live_leases), (0, 0));
     assert_eq!(w.lamports(&who.wallet()), before);
+}
+
+/// An order over several nodes, and machines for it.
+struct Parts {
+    w: Testbed,
+    keeper: Actor,
+    provider: Actor,
+    machines: Vec<Machine>,
+    customer: Actor,
+    order: Address,
+}
+
+impl Parts {
+    fn of(args: OrderArgs) -> Parts {
+        let mut w = Testbed::new();
+        let keeper = w.keeper(w.params.min_bond);
+        let provider = w.provider(80_000_000_000);
+        let machines = (0..8).map(|_| w.machine(&provider, 1)).collect();
+        let customer = w.customer(1_000_000_000);
+        let order = w.order(&customer, args);
+        Parts { w, keeper, provider, machines, customer, order }
+    }
+
+    fn award(&mut self, machine: usize) -> Address {
+        self.w.award(&self.keeper, &self.customer, &self.order, &self.provider, &self.machines[machine])
+    }
+
+    /// It can be expired after so many seconds, not sooner.
+    fn ends_after(&mut self, secs: i64) {
+        let expire = ix::order_expire(&self.customer, &self.order);
+        self.w.warp(secs);
+        self.w.refused(expire.clone(), &[], MarketError::TooEarly);
+        self.w.warp(1);
+        self.w.ok(expire, &[]);
+    }
+}
+
+#[test]
+fn machines_that_have_a_part_do_not_wait_for_the_award_deadline() {
+    let mut p = Parts::of(OrderArgs { nodes: 3, ..ix::order_args(1) });
+    p.w.warp(5);
+    let mut leases = vec![p.award(0)];
+    p.w.warp(20);
+    leases.push(p.award(1));
+    let order: Order = p.w.read(&p.order);
+    assert_eq!(order.parts_by, p.w.now() - 20 + 32, "half a minute after the first, and a second for each");
+    p.ends_after(12);
+    for (lease, machine) in leases.iter().zip(&p.machines) {
+        p.w.ok(ix::lease_abort(&p.w, lease), &[]);
+        let node: Node = p.w.read(&machine.node);
+        assert_eq!((node.jobs_failed, node.gpu_mask), (0, 0), "nobody is blamed");
+    }
+    assert!(!p.w.exists(&p.order));
+    let credits: Credits = p.w.read(&p.customer.credits());
+    assert_eq!((credits.reserved, credits.live_orders, credits.live_leases), (0, 0, 0));
+}
+
+/// Against a rule that counts from the last part: one machine each fourteen seconds would hold all others for a minute.
+#[test]
+fn a_keeper_that_awards_a_part_now_and_then_holds_the_others_for_a_second_more() {
+    let mut p = Parts::of(OrderArgs { nodes: 64, ..ix::order_args(1) });
+    let began = p.w.now();
+    for machine in 0..5 {
+        p.award(machine);
+    }
+    for machine in 5..7 {
+        p.w.warp(14);
+        p.award(machine);
+    }
+    p.ends_after(began + 37 - p.w.now());
+}
+
+/// What congestion makes of an honest keeper's awards: four parts in a transaction, and the next one half a minute later.
+#[test]
+fn slow_transactions_complete_an_order() {
+    let mut p = Parts::of(OrderArgs { nodes: 8, ..ix::order_args(1) });
+    for machine in 0..4 {
+        p.award(machine);
+    }
+    p.w.warp(34);
+    p.w.refused(ix::order_expire(&p.customer, &p.order), &[], MarketError::TooEarly);
+    for machine in 4..8 {
+        p.award(machine);
+    }
+    let order: Order = p.w.read(&p.order);
+    assert_eq!((order.status, order.parts_by), (ORDER_AWARDED, 0));
+}
+
+#[test]
+fn whoever_is_late_may_complete_an_order_that_nobody_ended() {
+    let mut p = Parts::of(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    p.award(0);
+    p.w.warp(60);
+    p.award(1);
+    assert_eq!(p.w.read::<Order>(&p.order).status, ORDER_AWARDED);
+}
+
+#[test]
+fn the_award_deadline_ends_an_order_with_parts_as_well() {
+    let mut p = Parts::of(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    p.w.warp(50);
+    p.award(0);
+    p.ends_after(10);
+}
+
+/// Otherwise its customer could try again for other nodes sooner.
+#[test]
+fn an_order_whose_nodes_are_drawn_has_until_its_award_deadline() {
+    let args =
+        OrderArgs { nodes: 3, run_to_completion: 1, redundant: 1, no_migration: 1, ..ix::order_args(1) };
+    let mut p = Parts::of(args);
+    p.award(0);
+    assert_eq!(p.w.read::<Order>(&p.order).parts_by, 0);
+    p.ends_after(60);
+}
+
+/// Its machines were awarded before, some run already: only a new part counts.
+#[test]
+fn an_order_that_is_opened_again_waits_a_minute_for_its_first_new_part() {
+    let mut p = Parts::of(OrderArgs { nodes: 4, ..ix::order_args(1) });
+    let leases: Vec<_> = (0..4).map(|machine| p.award(machine)).collect();
+    p.w.warp(121);
+    for lease in &leases[..2] {
+        p.w.ok(ix::lease_abort(&p.w, lease), &[]);
+    }
+    p.w.ok(ix::order_reopen(&p.customer, &p.order), &[&p.customer.key]);
+    assert_eq!(p.w.read::<Order>(&p.order).parts_by, 0);
+    p.w.warp(20);
+    p.w.refused(ix::order_expire(&p.customer, &p.order), &[], MarketError::TooEarly);
+    p.award(4);
+    assert_eq!(p.w.read::<Order>(&p.order).parts_by, p.w.now() + 31);
+    p.ends_after(31);
 }
 
 #[test]

@@ -47,7 +47,7 @@ func OrderCancelBy(o market.Order, authority solana.PublicKey) (solana.Instructi
 	return finish(ix, err)
 }
 
-// OrderExpire releases the money of an order whose award deadline has passed; anyone may.
+// OrderExpire releases the money of an order whose time to be awarded is over; anyone may.
 func OrderExpire(o market.Order) (solana.Instruction, error) {
 	ix, err := bindings.NewOrderExpireInstruction(market.CreditsAddress(o.Customer), o.Address, o.RentPayer)
 	return finish(ix, err)

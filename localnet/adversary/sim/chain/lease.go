@@ -89,8 +89,9 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 		o.Site = n.Spec.Site
 	}
 	o.NoteAward(n.Address)
-	if o.NodesAwarded++; o.NodesAwarded == o.NodesWanted {
-		o.Order.Status, o.AwardedAt = uint8(market.OrderAwarded), t.now
+	o.NotePart(t.now)
+	if o.NodesAwarded == o.NodesWanted {
+		o.Order.Status, o.AwardedAt, o.PartsBy = uint8(market.OrderAwarded), t.now, 0
 	}
 	var mask uint16
 	for i := range n.Spec.Gpus {

@@ -89,7 +89,7 @@ pub fn award(
     if order.nodes_awarded == 0 {
         order.site = node.spec.site;
     }
-    order.nodes_awarded = order.nodes_awarded.checked_add(1).or_overflow()?;
+    order.note_part(now)?;
     if order.nodes_awarded == order.nodes_wanted {
         order.complete(now)?;
     }

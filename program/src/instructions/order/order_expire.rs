@@ -1,5 +1,5 @@
-//! Anyone expires an order whose award deadline has passed, and releases its credits. An order for several nodes is
-//! awarded in full or not at all: leases that it has already are aborted next.
+//! Anyone expires an order whose time to be awarded is over, see [`Order::open_until`], and releases its credits. An order
+//! for several nodes is awarded in full or not at all: leases that it has already are aborted next.
 
 use anchor_lang::prelude::*;
 
@@ -27,7 +27,7 @@ pub(crate) fn handler(ctx: &mut Context<OrderExpire>) -> Result<()> {
         _ => false,
     };
     require!(waits, MarketError::WrongOrderStatus);
-    require!(now > order.award_deadline, MarketError::TooEarly);
+    require!(now > order.open_until(), MarketError::TooEarly);
     let released = order.reserved;
     let address = *order.address();
     order.reserved = 0;

@@ -72,22 +72,24 @@ pub fn machines_are_held_by_an_order_that_is_never_whole() -> Harm {
         w.order(&customer, OrderArgs { nodes: 64, gpus_per_node: 8, duration_secs: 1, ..ix::order_args(1) });
     let leases: Vec<_> =
         machines.iter().map(|machine| w.award(&keeper, &customer, &order, &provider, machine)).collect();
-    w.warp(61);
+    w.warp(37);
+    w.refused(ix::order_expire(&customer, &order), &[], MarketError::TooEarly);
+    w.warp(1);
     w.ok(ix::order_expire(&customer, &order), &[]);
     for (lease, machine) in leases.iter().zip(&machines) {
         w.ok(ix::lease_abort(&w, lease), &[]);
         let node: Node = w.read(&machine.node);
         assert_eq!((node.jobs_failed, node.fees_failed, node.gpu_mask), (0, 0, 0), "nobody is blamed");
     }
-    let seconds = 7 * 8 * 61;
+    let seconds = 7 * 8 * 38;
     Harm {
         source: "P 20",
         action: "A keeper awards seven of the 64 machines of its own customer's order. The order expires, and all of it begins \
                  anew",
         cost: Usd(before - wealth(&w, &all)),
         harm: format!("{seconds} GPU-seconds each time, worth {} USDC", Usd(i128::from(ASK * seconds / 3_600) * 1_000).unsigned()),
-        bound: "`award_deadline_secs`, and the transactions of the awards. A customer that paid for it would pay for each keeper \
-                that stops half way, without a fault of its own",
+        bound: "half a minute from the first part, and a second for each; `award_deadline_secs` for all. Redundant orders have only \
+                the latter. A customer that paid for it would pay for each keeper that stops half way, without a fault of its own",
     }
 }
 

@@ -143,7 +143,7 @@ fn idle(order: &Order) -> bool {
 
 pub fn order_expire(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(4), s.a.now());
-    let due = |order: &Order| now > order.award_deadline && (order.status == ORDER_OPEN || idle(order));
+    let due = |order: &Order| now > order.open_until() && (order.status == ORDER_OPEN || idle(order));
     let (at, order) = s.any_where::<Order>(|order| any || due(order))?;
     let who = s.who(&order.customer)?;
     let mut expire = ix::order_expire(who, &at);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use gantry_market::math::pricing::cost;
-use gantry_market::state::{Credits, Dispute, Keeper, Lease, Market, Order, Provider, ORDER_EXPIRED};
+use gantry_market::state::{
+    Credits, Dispute, Keeper, Lease, Market, Order, Provider, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
+};
 use solana_address::Address;
 
 use super::disputes::lost_deposit;
@@ -263,7 +265,7 @@ fn orders(act: &Act, market: &Market) -> Verdict {
         if let Some(order) = change.closed() {
             let with_lease =
                 act.changes::<Lease>().any(|lease| lease.closed().is_some_and(|l| l.order == change.at));
-            let over = with_lease || act.customer_acts(&order.customer) || act.now > order.award_deadline;
+            let over = with_lease || act.customer_acts(&order.customer) || act.now > closes(order);
             must!(over, "an order closes when its time is over", "{}", change.at);
             must!(order.live_leases == u8::from(with_lease), "an order with leases stays", "{}", change.at);
         }
@@ -277,9 +279,34 @@ fn orders(act: &Act, market: &Market) -> Verdict {
                     && before.image_digest == after.image_digest;
             must!(same, "an order's terms stay", "{}: {}", act.name, change.at);
             if before.status != after.status && after.status == ORDER_EXPIRED {
-                must!(act.now > before.award_deadline, "an order expires at its deadline", "{}", change.at);
+                must!(act.now > closes(before), "an order expires at its deadline", "{}", change.at);
             }
+            let by = parts_by(before, after, act.now);
+            must!(after.parts_by == by, "each part gives the others a second", "{}: {}", act.name, change.at);
         }
     }
     Ok(())
+}
+
+/// Until when an order waits.
+fn closes(order: &Order) -> i64 {
+    if order.parts_by > 0 && order.parts_by < order.award_deadline {
+        order.parts_by
+    } else {
+        order.award_deadline
+    }
+}
+
+/// When an order with some of its parts is over, after a change of it.
+fn parts_by(before: &Order, after: &Order, now: i64) -> i64 {
+    let settled = after.redundant == 1 || after.auction_close != 0;
+    if settled || matches!(after.status, ORDER_AWARDED | ORDER_LAPSED) {
+        0
+    } else if after.nodes_awarded <= before.nodes_awarded {
+        before.parts_by
+    } else if before.parts_by == 0 {
+        now + 31
+    } else {
+        before.parts_by + 1
+    }
 }

@@ -83,6 +83,11 @@ hold() {
 # touched, and cargo builds them.
 cached_build() { hold "$1" build_held "$@"; }
 
+# system_openssl: crates that link OpenSSL take the system's: building it takes a core two minutes for each of them.
+system_openssl() {
+  if pkg-config --exists openssl 2>/dev/null; then export OPENSSL_NO_VENDOR=1; fi
+}
+
 build_held() {
   local target=$1 crates=$2 sources command
   shift 2
@@ -96,8 +101,7 @@ build_held() {
     (cd "$root" && find $crates -name target -prune -o -name '*.rs' -exec touch {} +)
   fi
   rm -f "$target/.gantry-last" "$target/.gantry-$command"
-  # Crates that link OpenSSL take the system's: building it takes a core two minutes for each of them.
-  if pkg-config --exists openssl 2>/dev/null; then export OPENSSL_NO_VENDOR=1; fi
+  system_openssl
   "$@" 9>&- || return # with its status; a caller may have switched off errexit
   printf '%s\n' "$sources" >"$target/.gantry-$command"
   printf '%s\n' "$sources" >"$target/.gantry-last"

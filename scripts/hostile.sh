@@ -42,6 +42,7 @@ mutants() {
 # Mutants that a test is to find: it must fail while the mutant is on.
 tested() {
   local number name of failed=0
+  system_openssl # as the tests were built
   while read -r number name of; do
     if (cd program/tests && GANTRY_PROGRAM_SO=$1 GANTRY_MUTANT=$number GANTRY_MATRIX=$of cargo "+$RUST_HOST" test --locked \
       --target-dir "$(program_tests_target)" --test all -- --exact "$name" >/dev/null 2>&1); then

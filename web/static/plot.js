@@ -51,7 +51,7 @@ export function plot({ name, label, lines, unit = String, text, range, height = 
     if (data[0].length === 0 || box.clientWidth === 0) return;
     const top = (min, max) => range ?? [0, (max || 1) * 1.1];
     u = new uPlot({
-      width: box.clientWidth, height, legend: { show: false }, padding: [6, 16, 0, 0], axes: axes(unit, size),
+      width: box.clientWidth, height, legend: { show: false }, padding: [6, 28, 0, 0], axes: axes(unit, size),
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, sync: sync && { key: sync, setSeries: false } },
       scales: { x: { time: true }, y: { range: (_, min, max) => top(min, max) } },
       series: [{}, ...lines.map((l) => ({

@@ -49,7 +49,7 @@ export async function newendpoint({ root, query, signal }) {
   const total = el('div', { class: 'wide' });
   const failure = el('div', { class: 'wide' });
   const form = el('form', { class: 'tall' },
-    el('div', { class: 'wide' }, field('Template', what), el('p', {}, t.description), whichModel(models, t, open?.name, (name) => {
+    el('div', { class: 'wide stack-12' }, field('Template', what), el('p', {}, t.description), whichModel(models, t, open?.name, (name) => {
       location.hash = `#/newendpoint?${new URLSearchParams({ template: t.name, model: name })}`;
     }), needs(t)),
     field('Name', name, 'Clients name their model so. Small letters, digits, . _ -'), parameters(t),

@@ -6,18 +6,9 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// printFailure writes "error: …" and the advice below it. An interruption is what somebody wanted, not an error.
+// printFailure shows an error to a person.
 func (s Streams) printFailure(f *service.Failure) {
-	people := func(w *terminal.Page) {
-		prefix := "error: "
-		if f.Code == service.CodeInterrupted {
-			prefix = ""
-		}
-		w.HangAll(prefix, f.Reason)
-		if f.Advice != "" {
-			w.HangAll("       ", f.Advice)
-		}
-	}
+	people := func(w *terminal.Page) { terminal.WriteFailure(w, f) }
 	if s.Failures != nil {
 		s.Failures(people)
 	}

@@ -222,6 +222,21 @@ type DeploymentStatus struct {
 	Replicas    []Replica `json:"replicas"`
 }
 
+// State says what the deployment waits for, or why its last replica did not serve.
+func (d *DeploymentStatus) State() string {
+	switch {
+	case d.Deleting:
+		return "is being deleted"
+	case d.Reason != "":
+		return d.Reason
+	case d.Wanted == 0:
+		return "the first request starts a replica"
+	case d.Serving < d.Wanted:
+		return "replicas start"
+	}
+	return "serves"
+}
+
 func (d *deployment) status() DeploymentStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -141,6 +141,7 @@ func TestClusterDownWaitsForLeasesThatHaveNotStarted(t *testing.T) {
 	var left []struct{ Order string }
 	me.ok(&left, "resume")
 	require.Empty(t, left, "nothing is left to be continued")
+	me.fails(cli.ExitRefused, "node-0 does not run", "cluster", "exec", "pair", "--", "true")
 }
 
 // gantry cluster scale orders machines that join the network behind the others, which are told. All of them end together.

@@ -56,7 +56,7 @@ func newShell(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey) shell 
 
 func (s shell) run(ctx context.Context, args ...string) result {
 	var out, err bytes.Buffer
-	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err, Results: resultsOf(s.t).of(args)}, append(append([]string{}, s.args...), args...))
+	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err, Results: resultsOf(s.t).of(args), Failures: resultsOf(s.t).failed(args)}, append(append([]string{}, s.args...), args...))
 	return result{code, out.String(), err.String()}
 }
 
@@ -276,6 +276,8 @@ func TestMarketByCommand(t *testing.T) {
 	me.fails(cli.ExitRefused, "the account still has nodes", "provider", "close")
 	me.ok(nil, "credits", "close")
 	admin.ok(nil, "market", "pause", "none")
+	me.leaves(w, node.Address.String())
+	admin.handsOver(me, key.PublicKey().String())
 	var none []any
 	me.ok(&none, "fault", "list")
 	require.Empty(t, none)
@@ -300,6 +302,8 @@ type machine struct {
 	seq     uint64
 	started map[solana.PublicKey]bool
 	groups  map[[32]byte]messages.Group // as the customer said last
+	backup  *messages.Backup            // of the last job
+	why     string                      // the last order was not awarded
 	unseen  int                         // deploy requests for leases that its view of the chain does not show yet
 	// over ends a lease with whose job a customer comes again, which is refused then.
 	over func(market.Lease) error
@@ -372,12 +376,22 @@ func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r messages.Deplo
 		return messages.LeaseAnswer{Version: 1, Refused: messages.LeaseOver}, m.over(m.w.Lease(r.Lease, func(market.Lease) bool { return true }))
 	}
 	if !known {
-		m.jobs[r.Lease] = r.Job
+		m.jobs[r.Lease], m.backup = r.Job, r.Backup
 		if err := m.start(m.w.Lease(r.Lease, func(market.Lease) bool { return true })); err != nil {
 			return messages.LeaseAnswer{}, err
 		}
 	}
 	return messages.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil
+}
+
+// refused logs why an order could not be awarded, once for each reason.
+func (m *machine) refused(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if why := err.Error(); why != m.why {
+		m.why = why
+		m.w.T.Log("no award: ", why)
+	}
 }
 
 // start starts a lease, once.

@@ -120,6 +120,7 @@ func (s *shop) serve(ctx context.Context, customer solana.PublicKey) error {
 					return err
 				}
 				if _, err = s.w.Try("order_award", []solana.PrivateKey{s.m.keeper}, instruction); err != nil {
+					s.m.refused(err)
 					continue // no GPU is free, or it was cancelled
 				}
 				s.orders[o.Address] = true

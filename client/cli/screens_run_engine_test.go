@@ -103,8 +103,15 @@ func TestScreensOfAMarket(t *testing.T) {
 	runs(
 		t,
 		me.says("leases"), me.says("why", lease), me.says("top", lease, "--once"), me.says("ssh-config", lease), me.says("extend", lease, "--minutes", "10"),
-		me.says("audit", lease), me.says("stop", lease), me.says("rate", lease, "5"),
+		me.says("audit", lease), me.says("stop", lease),
 	)
+	w.Lease(l.Address, func(l market.Lease) bool { return l.EndedAt > 0 })
+	for _, args := range [][]string{
+		{"exec", lease, "--", "true"}, {"ssh", lease}, {"cp", lease + ":/results", "."}, {"port", lease, "8080"}, {"suspend", lease}, {"verify", lease}, {"attest", lease},
+	} {
+		require.NotEqual(t, cli.ExitDone, me.run(t.Context(), args...).code, "%v", args)
+	}
+	runs(t, me.says("rate", lease, "5"))
 	me.closes(w, l.Address)
 }
 

@@ -131,6 +131,12 @@ func TestTopOnATerminal(t *testing.T) {
 // stall is a market with a machine that is sold, and a customer.
 func stall(t *testing.T, w *testmarket.Testbed) (shell, *shop, solana.PublicKey) {
 	t.Helper()
+	return stallOf(t, w, market.Process)
+}
+
+// stallOf is stall with a machine that keeps jobs apart in a way.
+func stallOf(t *testing.T, w *testmarket.Testbed, by market.Isolation) (shell, *shop, solana.PublicKey) {
+	t.Helper()
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 60, 60, 60
 	w.InitMarket(params)
@@ -139,7 +145,7 @@ func stall(t *testing.T, w *testmarket.Testbed) (shell, *shop, solana.PublicKey)
 	m.provider = w.Provider(2_000 * market.OneGNT)
 	m.payout = market.TokenAddress(m.provider.PublicKey(), w.PaymentMint)
 	var node market.Node
-	m.key, node = w.Node(m.provider, testmarket.A100, 8, 3_600_000)
+	m.key, node = w.Isolated(m.provider, testmarket.A100, 8, 3_600_000, by)
 	m.serve(t)
 	customer := w.Customer(500*market.OneUSDC, 400*market.OneUSDC)
 	return newShell(t, w, customer), &shop{w: w, m: m, node: node.Address, orders: map[solana.PublicKey]bool{}}, customer.PublicKey()

@@ -95,6 +95,13 @@ func (d Desk) NameSuccessor(next solana.PublicKey) (operate.Action, error) {
 
 // Accept has the named successor take over.
 func (d Desk) Accept() (operate.Action, error) {
+	if next := d.Market.PendingAuthority; next != d.Key {
+		named := "the market's authority has named no successor"
+		if !next.IsZero() {
+			named = fmt.Sprintf("the market's authority has named %s", next)
+		}
+		return operate.Action{}, service.Refused(fmt.Sprintf("%s, not %s", named, d.Key), "it names one with: gantry market authority set SUCCESSOR")
+	}
 	instruction, err := ix.MarketAcceptAuthority(d.Key)
 	return act("market_accept_authority", "you are the market's authority", instruction, err)
 }

@@ -245,7 +245,7 @@ func (h *Holders) Draft(ctx context.Context, seed solana.PublicKey, name, link s
 	for _, insert := range inserts {
 		out = append(out, operate.Action{Kind: "governance_insert", Of: address, Did: "change added", Instructions: []solana.Instruction{insert}})
 	}
-	did := fmt.Sprintf("proposal %s is open for votes for %s", address, market.Seconds(h.Rules.Voting))
+	did := fmt.Sprintf("proposal %s is open for votes for %s; vote with: gantry governance vote %s yes", address, market.Seconds(h.Rules.Voting), address)
 	return append(out, operate.Action{Kind: "governance_sign_off", Of: address, Did: did, Instructions: []solana.Instruction{h.Realm.SignOff(address, h.desk.Key)}}), address, nil
 }
 

@@ -92,9 +92,20 @@ func (h *Holders) Do(ctx context.Context, wish Wish) ([]operate.Action, error) {
 
 func one(a operate.Action, err error) ([]operate.Action, error) { return []operate.Action{a}, err }
 
-// named is the proposal at an address that somebody wrote.
+// named is the proposal at an address that somebody wrote, or the beginning of it.
 func (h *Holders) named(ctx context.Context, name string) (*realm.Proposal, []*realm.Transaction, error) {
-	address, err := service.Address(name, "proposal")
+	if address, err := service.Address(name, "proposal"); err == nil {
+		return h.Proposal(ctx, address)
+	}
+	all, err := h.Proposals(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	addresses := make([]solana.PublicKey, len(all))
+	for i, p := range all {
+		addresses[i] = p.Address
+	}
+	address, err := service.PickAddress(name, "proposal", addresses)
 	if err != nil {
 		return nil, nil, err
 	}

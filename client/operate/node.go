@@ -58,5 +58,5 @@ func (d *Desk) CloseNode(ctx context.Context, n *market.Node) (Action, error) {
 		return Action{}, err
 	}
 	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: d.Key, Node: *n, Devices: claims})
-	return NewAction("node_close", n.Address, "is closed; its rent is back in your wallet", instruction, err)
+	return NewAction("node_close", n.Address, "is closed; its rent is back in your wallet, and its stake is free", instruction, err)
 }

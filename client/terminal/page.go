@@ -184,10 +184,16 @@ func column(head string) (c screen.Column, wide bool) {
 func (p *Page) Mark(m screen.Mark) string { return p.at.Mark(m) }
 
 // Hang writes a text behind the beginning of its line, which may have colours. On a terminal it continues below itself.
-func (p *Page) Hang(begin, text string) {
-	begin = p.masked(begin)
+func (p *Page) Hang(begin, text string) { p.hang(p.masked(begin), p.text(text)) }
+
+// HangAll is Hang for a text of which nothing may be left out, however long it is.
+func (p *Page) HangAll(begin, text string) {
+	p.hang(p.masked(begin), p.masked(printable.Lines(strings.ReplaceAll(text, "\n", " "))))
+}
+
+func (p *Page) hang(begin, text string) {
 	width := screen.Width(begin)
-	p.say(strings.TrimRight(begin+strings.Join(p.lines(p.text(text), width), "\n"+strings.Repeat(" ", width)), " ") + "\n")
+	p.say(strings.TrimRight(begin+strings.Join(p.lines(text, width), "\n"+strings.Repeat(" ", width)), " ") + "\n")
 }
 
 // Pairs writes "name  value" lines. A value is one line, also if its text is a peer's; on a terminal it continues below itself.

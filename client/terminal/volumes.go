@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/sdk/volumes"
 )
 
@@ -31,6 +32,9 @@ func WriteVolumes(w *Page, k *KeptVolumes) {
 		}
 		if v.UsedBy != nil {
 			used = cmp.Or(v.UsedBy.Lease, v.UsedBy.Says)
+			if v.UsedBy.Lease != "" && !w.Whole() {
+				used = screen.Beginning(w.masked(used))
+			}
 		}
 		if v.Unreadable != "" {
 			used = v.Unreadable
@@ -43,22 +47,24 @@ func WriteVolumes(w *Page, k *KeptVolumes) {
 
 // WriteVolume writes one volume.
 func WriteVolume(w *Page, v *volumes.KeptVolume) {
-	fmt.Fprintf(w, "volume %s\n", v.Name)
+	rows := [][2]string{{"volume", v.Name}}
 	if v.MiB > 0 {
-		fmt.Fprintf(w, " size       %s, at %s in the last container\n", mebibytes(v.MiB), v.Path)
+		rows = append(rows, [2]string{"size", fmt.Sprintf("%s, at %s in the last container", mebibytes(v.MiB), v.Path)})
 	}
 	if n := v.Newest; n == nil {
-		fmt.Fprintln(w, " newest     no snapshot: the next lease begins with an empty volume")
+		rows = append(rows, [2]string{"newest", "no snapshot: the next lease begins with an empty volume"})
 	} else {
-		fmt.Fprintf(w, " newest     %s of %s UTC, %s in %s\n", n.Hash, service.When(n.At), Mebibytes(uint64(n.Bytes)), service.Plural(n.Files, "file"))
+		rows = append(rows, [2]string{"newest", fmt.Sprintf("of %s UTC, %s in %s", service.When(n.At), Mebibytes(uint64(n.Bytes)), service.Plural(n.Files, "file"))},
+			[2]string{"its hash", n.Hash})
 	}
-	fmt.Fprintf(w, " stored     %s of %s\n", Mebibytes(uint64(v.Stored)), service.Plural(v.Snapshots, "snapshot"))
+	rows = append(rows, [2]string{"stored", fmt.Sprintf("%s of %s", Mebibytes(uint64(v.Stored)), service.Plural(v.Snapshots, "snapshot"))})
 	if v.Cost != "" {
-		fmt.Fprintf(w, " costs      %s a month, by the price that you have set\n", cost(v))
+		rows = append(rows, [2]string{"costs", cost(v) + " a month, by the price that you have set"})
 	}
 	if v.UsedBy != nil {
-		fmt.Fprintf(w, " used by    %s\n", v.UsedBy.Says)
+		rows = append(rows, [2]string{"used by", v.UsedBy.Says})
 	}
+	w.Pairs(rows...)
 }
 
 func cost(v *volumes.KeptVolume) string {

@@ -28,5 +28,5 @@ func TestWriteVolumes(t *testing.T) {
 	out.Reset()
 	WriteVolume(NewPage(&out), &kept.Volumes[0])
 	require.Contains(t, out.String(), "0.0001 USD a month")
-	require.Contains(t, out.String(), "used by    lease L1")
+	require.Contains(t, out.String(), "lease L1, which is running")
 }

@@ -51,6 +51,7 @@ type priced struct {
 	t        *testing.T
 	w        *testmarket.Testbed
 	g        *Gateway
+	hub      *p2p.Node // the keeper's
 	customer solana.PrivateKey
 	lease    string
 	via      string
@@ -83,7 +84,8 @@ func newPriced(t *testing.T) *priced {
 	hub.ServeLookup(false)
 	instruction, err = ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: keeper.PublicKey(), Multiaddr: hub.Addrs()[0]})
 	w.Do("keeper_update", []solana.PrivateKey{keeper}, instruction, err)
-	p.machine(nodeKey, hub)
+	p.hub = hub
+	p.machine(nodeKey)
 	p.gateway()
 
 	path := filepath.Join(p.dir, "id.json")
@@ -93,13 +95,16 @@ func newPriced(t *testing.T) *priced {
 }
 
 // machine lets every gateway into a container with one page.
-func (p *priced) machine(key solana.PrivateKey, hub *p2p.Node) {
+func (p *priced) machine(key solana.PrivateKey) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, pageSize)) }))
 	p.t.Cleanup(site.Close)
 	n, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { _ = n.Close() })
-	require.NoError(p.t, n.Connect(p.w.Ctx, hub.Self()))
+	require.NoError(p.t, n.Connect(p.w.Ctx, p.hub.Self()))
+	p2p.Handle(n, p2p.Protocol{ID: messages.Revoke, MaxRequest: 1 << 10, MaxResponse: 4 << 10}, func(context.Context, solana.PublicKey, messages.RevokeRequest) (messages.RevokeAnswer, error) {
+		return messages.RevokeAnswer{Version: messages.Version}, nil
+	})
 	proto := p2p.Protocol{ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Public: true}
 	p2p.HandleConn(n, proto, func(ctx context.Context, _ solana.PublicKey, _ messages.GuestRequest, accept func(messages.GuestAnswer) (net.Conn, error)) error {
 		c, err := accept(messages.GuestAnswer{Version: messages.Version})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest/measure/processor"
+	"github.com/gantry-market/gantry/internal/testkit/clitest"
 	asking "github.com/gantry-market/gantry/sdk/measure"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -20,6 +21,11 @@ func TestTheRecordOfAWrongMeasurement(t *testing.T) {
 	liar := newMachine(t, processors(t), processor.Faulty{}).start(t)
 	lie := liar.member(t).asks(t, liar)
 	require.Equal(t, Wrong, lie.Outcome, "%v", lie.Why)
+	kept, _, err := lie.Record.Encode()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "record")
+	require.NoError(t, os.WriteFile(file, kept, 0o600))
+	clitest.Draws(t, nil, "evidence measurement", file)
 
 	silent := newMachine(t, processor.Faulty{})
 	all := silent.recorded(t, block(period, 0))

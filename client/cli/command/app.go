@@ -34,6 +34,8 @@ type Streams struct {
 
 	// Results sees what a command prints as well: its document, and how it is shown to a person. Nil for nobody.
 	Results func(value any, people func(*terminal.Page))
+	// Failures sees how an error is shown to a person. Nil for nobody.
+	Failures func(people func(*terminal.Page))
 
 	// RawOut and RawErr are Out and Err as they are, for the output of jobs. Run sets them.
 	RawOut, RawErr io.Writer
@@ -154,7 +156,7 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 	if f.Quiet {
 		return f.Code
 	}
-	printFailure(f, s.Err)
+	s.printFailure(f)
 	if format := wanted(args); format.Document() && !f.Told {
 		_ = format.Write(s.Out, describeFailure(f))
 	}

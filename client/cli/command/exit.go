@@ -1,24 +1,23 @@
 package command
 
 import (
-	"fmt"
-	"io"
-	"strings"
-
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// printFailure writes "error: …" and the advice below it. An interruption is what somebody wanted, not an error.
-func printFailure(f *service.Failure, w io.Writer) {
-	prefix := "error: "
-	if f.Code == service.CodeInterrupted {
-		prefix = ""
+// printFailure shows an error to a person.
+func (s Streams) printFailure(f *service.Failure) {
+	people := func(w *terminal.Page) { terminal.WriteFailure(w, f) }
+	if s.Failures != nil {
+		s.Failures(people)
 	}
-	fmt.Fprintf(w, "%s%s\n", prefix, strings.ReplaceAll(f.Reason, "\n", " "))
-	if f.Advice != "" {
-		fmt.Fprintf(w, "       %s\n", f.Advice)
+	p := terminal.NewPage(s.Err)
+	if s.OnErr.Live {
+		p = terminal.NewScreen(s.OnErr)
 	}
+	people(p)
+	_ = p.Close() // nobody can be told
 }
 
 // failureJSON is the document that -o json and -o yaml print instead of a result.

@@ -51,7 +51,7 @@ func TestErrorTexts(t *testing.T) {
 	} {
 		f := service.Classify(c.err)
 		var b bytes.Buffer
-		printFailure(f, &b)
+		Streams{Err: &b}.printFailure(f)
 		require.Equal(t, c.text, b.String())
 		require.Equal(t, c.code, f.Code, c.text)
 	}

@@ -51,7 +51,7 @@ func (s *session) holders(v governance.Verb) error {
 		}
 		return s.Done(out, func(w *terminal.Page) {
 			w.Pairs(out.Pairs()...)
-			w.Table("PROPOSAL|STATE|>YES|>NO|VOTES UNTIL (UTC)|>DONE|NAME", out.Rows())
+			w.Table("@PROPOSAL|STATE|>YES|>NO|VOTES UNTIL (UTC)|>DONE~1|NAME", out.Rows())
 			fmt.Fprint(w, out.Changes())
 		})
 	}

@@ -94,7 +94,11 @@ func printMarket(w *terminal.Page, m *service.Market) {
 	if paused == "" {
 		paused = "nothing"
 	}
-	w.Pairs([2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", m.Authority}, [2]string{"guardian", m.Guardian},
+	authority := m.Authority
+	if m.Pending != "" {
+		authority += fmt.Sprintf(", and %s may take over with gantry market authority accept", m.Pending)
+	}
+	w.Pairs([2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", authority}, [2]string{"guardian", m.Guardian},
 		[2]string{"payment mint", m.PaymentMint}, [2]string{"stake mint", m.StakeMint}, [2]string{"treasury", m.Treasury},
 		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
 		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})

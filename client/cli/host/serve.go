@@ -236,18 +236,23 @@ func (s *session) token(store *serve.Store, out *serveJSON) error {
 }
 
 func (j serveJSON) print(w *terminal.Page) {
-	fmt.Fprintf(w, "serving   %s for customer %s with session key %s\n", j.URL, j.Customer, j.Session)
-	fmt.Fprintf(w, "at risk   %s USDC, and %s SOL for fees: what a copy of the server's folder with its %d session keys can spend\n", j.AtRisk, j.SOL, j.Keys)
+	rows := [][2]string{
+		{"serving", j.URL},
+		{"customer", j.Customer},
+		{"session key", j.Session},
+		{"at risk", fmt.Sprintf("%s USDC, and %s SOL for fees: what a copy of the server's folder with its %s can spend", j.AtRisk, j.SOL, service.Plural(j.Keys, "session key"))},
+	}
 	if j.Sponsor != nil {
-		fmt.Fprintf(w, "sponsor   %s pays at most %s for each caller and %s in all, a day: --sponsor %s\n", j.Sponsor.Key, j.Sponsor.Day, j.Sponsor.Total, j.Sponsor.URL)
+		rows = append(rows, [2]string{"sponsor", fmt.Sprintf("%s pays at most %s for each caller and %s in all, a day: --sponsor %s", j.Sponsor.Key, j.Sponsor.Day, j.Sponsor.Total, j.Sponsor.URL)})
 	}
 	switch {
 	case j.Token != "":
-		fmt.Fprintf(w, "token     %s   (it is not shown again; gantry serve --new-token makes another)\n", j.Token)
+		rows = append(rows, [2]string{"token", j.Token + " (not shown again; --new-token makes another)"})
 	case j.TokenFile != "":
-		fmt.Fprintf(w, "token     in %s\n", j.TokenFile)
+		rows = append(rows, [2]string{"token", "in " + j.TokenFile})
 	}
 	if j.Page != "" {
-		fmt.Fprintf(w, "page      %s   (signs one browser in, once, within 15 minutes)\n", j.Page)
+		rows = append(rows, [2]string{"page", j.Page + " (signs one browser in, once, within 15 minutes)"})
 	}
+	w.Pairs(rows...)
 }

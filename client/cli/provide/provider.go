@@ -46,7 +46,11 @@ func (s *session) providerAct(build func(d *operate.Desk) (operate.Action, error
 	}
 	j := providerJSON{service.DescribeProvider(a.Of, &p, exists), exists, &tx}
 	return s.Done(j, func(w *terminal.Page) {
-		fmt.Fprintf(w, "%s   stake %s, locked %s, unstaking %s GNT   tx %s\n", a.Did, j.Stake, j.Locked, j.Unstaking, tx.Signature)
+		has := ""
+		if exists {
+			has = fmt.Sprintf("   stake %s, locked %s, unstaking %s GNT", j.Stake, j.Locked, j.Unstaking)
+		}
+		fmt.Fprintf(w, "%s%s   tx %s\n", a.Did, has, tx.Signature)
 	})
 }
 

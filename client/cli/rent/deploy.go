@@ -1,6 +1,7 @@
 package rent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -51,6 +52,9 @@ func (s *session) bought(out *buy.Outcome, err error) error {
 			for _, port := range p.Ports {
 				printURL(w, port.Port.Port, port.URL)
 			}
+		}
+		if len(out.Leases) > 1 {
+			w.Hint("the machines together: gantry cluster status " + cmp.Or(out.Name, out.Order))
 		}
 		if out.Rerun != nil {
 			fmt.Fprintln(w, out.Rerun.Text)

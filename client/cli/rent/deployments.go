@@ -13,7 +13,6 @@ import (
 	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/inference"
 	"github.com/gantry-market/gantry/internal/contexts"
-	"github.com/gantry-market/gantry/internal/printable"
 )
 
 const flagToken = "token"
@@ -93,6 +92,10 @@ func (s *session) listDeployments() error {
 		for i, d := range all.Deployments {
 			rows[i] = deploymentRow(&d)
 		}
+		if len(rows) == 0 {
+			fmt.Fprintln(w, "no deployments; make one with: gantry deployments create NAME --model MODEL")
+			return
+		}
 		w.Table(deploymentHeads, rows)
 	})
 }
@@ -100,12 +103,8 @@ func (s *session) listDeployments() error {
 const deploymentHeads = "NAME|>SERVING|>WANTED|MIN-MAX~1|>ACTIVE~2|>WAITING~3|STATE"
 
 func deploymentRow(d *inference.DeploymentStatus) []string {
-	state := printable.Text(d.Reason)
-	if d.Deleting {
-		state = "is being deleted"
-	}
 	return []string{
-		d.Name, fmt.Sprint(d.Serving), fmt.Sprint(d.Wanted), fmt.Sprintf("%d-%d", d.MinReplicas, d.MaxReplicas), fmt.Sprint(d.Active), fmt.Sprint(d.Waiting), state,
+		d.Name, fmt.Sprint(d.Serving), fmt.Sprint(d.Wanted), fmt.Sprintf("%d-%d", d.MinReplicas, d.MaxReplicas), fmt.Sprint(d.Active), fmt.Sprint(d.Waiting), d.State(),
 	}
 }
 
@@ -129,12 +128,15 @@ func (s *session) oneDeployment(method string) error {
 func (s *session) printDeployment(d *serve.Deployment) error {
 	return s.Done(d, func(w *terminal.Page) {
 		w.Table(deploymentHeads, [][]string{deploymentRow(&d.DeploymentStatus)})
+		if !d.Deleting {
+			w.Hint(fmt.Sprintf("clients of OpenAI's API ask it at %s/openai/v1, as model %s", s.Server, d.Name))
+		}
 		if len(d.Replicas) == 0 {
 			return
 		}
 		rows := make([][]string, len(d.Replicas))
 		for i, r := range d.Replicas {
-			rows[i] = []string{fmt.Sprint(r.ID), r.Phase, r.Lease, fmt.Sprint(r.Active), printable.Text(r.Reason)}
+			rows[i] = []string{fmt.Sprint(r.ID), r.Phase, r.Lease, fmt.Sprint(r.Active), r.Reason}
 		}
 		fmt.Fprintln(w)
 		w.Table(">REPLICA|PHASE|@LEASE|>ACTIVE~1|REASON", rows)

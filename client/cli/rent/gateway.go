@@ -125,9 +125,10 @@ func (s *session) gatewayList() error {
 		}
 		var rows [][]string
 		for _, f := range found {
-			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, terminal.Mebibytes(f.Free), fmt.Sprint(f.SSH), fmt.Sprintf("%.0f ms", f.Millis)})
+			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, terminal.Mebibytes(f.Free), map[bool]string{true: "yes", false: "no"}[f.SSH], fmt.Sprintf("%.0f ms", f.Millis)})
 		}
 		w.Table("GATEWAY|DOMAIN|>$/GIB|>FREE~1|SSH~2|>ROUND TRIP~3", rows)
+		w.Hint("open a lease to one: gantry gateway open LEASE --via GATEWAY --port PORT")
 	})
 }
 
@@ -166,7 +167,7 @@ func (s *session) gatewayOpen() error {
 		for _, b := range out.SSH {
 			b.Print(w.Raw())
 		}
-		printTerms(w, out.Terms)
+		printTerms(w, g.Key(), out.Terms)
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
@@ -13,12 +15,13 @@ import (
 )
 
 // printTerms prints what a gateway asks; nothing where it asks nothing.
-func printTerms(w *terminal.Page, t *expose.Terms) {
+func printTerms(w *terminal.Page, gateway solana.PublicKey, t *expose.Terms) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(w, "the gateway asks %s USDC a GiB, both ways together; left: %s of the %s that each lease has for nothing, %s that you have paid\n",
-		t.Price, terminal.Mebibytes(t.FreeLeft), terminal.Mebibytes(t.Free), terminal.Mebibytes(t.Left))
+	w.Pairs([2]string{"gateway", gateway.String()}, [2]string{"relaying costs", t.Price + " USDC a GiB, both ways together"},
+		[2]string{"free, left", fmt.Sprintf("%s of the %s of each lease", terminal.Mebibytes(t.FreeLeft), terminal.Mebibytes(t.Free))},
+		[2]string{"paid, left", terminal.Mebibytes(t.Left) + " for all your leases"})
 }
 
 // gatewayShow prints a gateway's terms.
@@ -44,7 +47,7 @@ func (s *session) gatewayShow() error {
 		if out.Terms == nil {
 			fmt.Fprintf(w, "gateway %s asks nothing\n", g.Key())
 		}
-		printTerms(w, out.Terms)
+		printTerms(w, g.Key(), out.Terms)
 	})
 }
 
@@ -78,8 +81,8 @@ func (s *session) gatewayPay() error {
 		return err
 	}
 	return s.Done(out, func(w *terminal.Page) {
-		fmt.Fprintf(w, "paid %s USDC to gateway %s for %s   tx %s\n", out.Amount, out.Gateway, terminal.Mebibytes(out.Bytes), out.Tx.Signature)
-		printTerms(w, out.Terms)
+		fmt.Fprintf(w, "paid %s USDC for %s   tx %s\n", out.Amount, terminal.Mebibytes(out.Bytes), out.Tx.Signature)
+		printTerms(w, g.Key(), out.Terms)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/terminal"
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
@@ -57,6 +58,6 @@ func (s *session) prune() error {
 		if o.Dry {
 			what = "would be removed"
 		}
-		fmt.Fprintf(w, "%d snapshots kept; %s: %d snapshots and %d chunks of %s\n", done.Kept, what, done.Snapshots, done.Chunks, terminal.Mebibytes(uint64(done.Bytes)))
+		fmt.Fprintf(w, "%s kept; %s: %s and %s of %s\n", service.Plural(done.Kept, "snapshot"), what, service.Plural(done.Snapshots, "snapshot"), service.Plural(done.Chunks, "chunk"), terminal.Mebibytes(uint64(done.Bytes)))
 	})
 }

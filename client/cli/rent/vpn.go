@@ -131,7 +131,7 @@ func (s *session) privateNetwork(text string) (*vpn.Network, error) {
 	if err != nil || len(v.LeasesOfOrder(order)) == 0 {
 		l, lerr := s.Owned(v, text)
 		if lerr != nil {
-			return nil, service.Refused(fmt.Sprintf("%q is neither a cluster that was ordered on this computer nor a lease of yours", text), "see: gantry leases, gantry orders")
+			return nil, service.Refused(fmt.Sprintf("%q is neither a cluster that was ordered on this computer nor a lease of yours", text), "see: gantry leases, gantry order list")
 		}
 		order = l.Order
 	}

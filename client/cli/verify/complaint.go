@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -145,11 +146,14 @@ func (s *session) disputeRead() error {
 	}
 	return s.Done(out, func(w *terminal.Page) {
 		fmt.Fprintf(w, "lease %s   %s\n\n--- the customer's complaint (its sha256 is on chain)\n", out.Lease, out.Kind)
-		fmt.Fprintln(w, cmp.Or(printable.Lines(out.Complaint), "no keeper gives it"))
+		fmt.Fprintln(w, cmp.Or(lines(out.Complaint), "no keeper gives it"))
 		if out.AnswerBy == "" {
 			fmt.Fprintln(w, "\n--- the provider has not answered, as far as keepers say")
 			return
 		}
-		fmt.Fprintf(w, "\n--- the provider's answer of %s, signed by %s\n%s\n", out.WrittenAt, out.AnswerBy, printable.Lines(out.Answer))
+		fmt.Fprintf(w, "\n--- the provider's answer of %s, signed by %s\n%s\n", out.WrittenAt, out.AnswerBy, lines(out.Answer))
 	})
 }
+
+// lines is a text of a party without the empty lines at its end.
+func lines(text string) string { return strings.TrimRight(printable.Lines(text), "\n") }

@@ -114,11 +114,12 @@ func (s *session) disputeOpen() error {
 	}
 	return s.Done(dispute.Changed{Dispute: j, Open: true, Tx: tx}, func(w *terminal.Page) {
 		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, service.When(j.ClosesAt), service.Span(j.SecondsLeft), tx.Signature)
-		fmt.Fprintf(w, "%s, sha256 %s,\nreached %d of %d keepers, who pass it on. follow it with: gantry dispute show %s\n",
-			s.CLI.String("complaint"), j.ComplaintSHA256, reached, len(v.Keepers()), l.Address)
+		w.Pairs([2]string{"complaint", s.CLI.String("complaint")}, [2]string{"its sha256", j.ComplaintSHA256},
+			[2]string{"reached", fmt.Sprintf("%d of %d keepers", reached, len(v.Keepers()))})
 		if reached == 0 {
-			fmt.Fprintf(w, "keepers cannot judge what they cannot read: send it again with gantry dispute send %s --complaint FILE\n", l.Address)
+			fmt.Fprintf(w, "keepers cannot judge what they cannot read. Send it again with: gantry dispute send %s --complaint FILE\n", l.Address)
 		}
+		fmt.Fprintf(w, "follow it with: gantry dispute show %s\n", l.Address)
 	})
 }
 

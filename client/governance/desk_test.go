@@ -23,6 +23,9 @@ func desk() Desk {
 // What the key of the desk sends is signed by it, and says what it did.
 func TestActionsAreTheKeysOwn(t *testing.T) {
 	d := desk()
+	_, err := d.Accept()
+	require.ErrorContains(t, err, "has named no successor")
+	d.Market.PendingAuthority = d.Key
 	params := d.Market.Params
 	params.FeeBps++
 	for did, build := range map[string]func() (operate.Action, error){

@@ -19,8 +19,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// endFor is how long a request waits for the end of a cluster before it is answered with what is left.
-const endFor = answerWithin - 10*time.Second
+// endAnswer is how long before its own end a request stops waiting for the end of a cluster, and is answered with what is left.
+const endAnswer = 10 * time.Second
 
 // Clusters shows and ends clusters that were bought with one key. Its methods are safe for concurrent use. A text names a cluster
 // by the key of its purchase, or by its order.
@@ -236,7 +236,11 @@ func (s *Server) endCluster(ctx context.Context, in *clusterInput) (*clusterOutp
 	if err := s.orders.breakOffCluster(ctx, budget, &c); err != nil {
 		return nil, failed(err)
 	}
-	if c, err = by.EndCluster(ctx, c.Order, endFor); err != nil {
+	within := answerWithin - endAnswer
+	if end, ok := ctx.Deadline(); ok { // what ran of the cluster's purchase took time to break off
+		within = time.Until(end) - endAnswer
+	}
+	if c, err = by.EndCluster(ctx, c.Order, within); err != nil {
 		return nil, clusterFailed(in.ID, err)
 	}
 	if len(c.Left) > 0 {

@@ -28,6 +28,7 @@ type herd struct {
 	all   map[string]*buy.Cluster // by name
 	left  []string
 	ended []string
+	waits time.Duration // how long the last end would wait
 }
 
 func newHerd() *herd { return &herd{counter: newCounter(), all: map[string]*buy.Cluster{}} }
@@ -99,7 +100,7 @@ func (h *herd) EndCluster(ctx context.Context, text string, within time.Duration
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ended = append(h.ended, c.Name)
+	h.ended, h.waits = append(h.ended, c.Name), within
 	if c.Left = h.left; len(h.left) == 0 {
 		c.State = buy.ClusterEnded
 		h.all[c.Name].State = c.State
@@ -161,6 +162,22 @@ func TestAClusterIsCreatedShownAndEnded(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, buy.ClusterEnded, got.State)
 	require.Equal(t, []string{"train", "train"}, h.ended, "no other cluster")
+}
+
+// A request that has used up time before it ends a cluster waits less for it: its answer is in time.
+func TestTheEndOfAClusterIsAnsweredInTime(t *testing.T) {
+	h := newHerd()
+	close(h.let)
+	s, do := clusterServer(t, h)
+	status, _ := do(http.MethodPost, "/v1/clusters", "train", pair, nil)
+	require.Equal(t, http.StatusCreated, status)
+	const left = 15 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), callerKey{}, team.Caller{Role: team.Deployer, Budget: "main"}), left)
+	defer cancel()
+	_, err := s.endCluster(ctx, &clusterInput{ID: "train"})
+	require.NoError(t, err)
+	require.Less(t, h.waits, left-endAnswer)
+	require.Positive(t, h.waits)
 }
 
 // What would not become a cluster is refused before anything is bought, and an unknown one is not found.

@@ -69,13 +69,12 @@ func TestGovernanceAsAVault(t *testing.T) {
 	}
 	execute := func(p printedForVault) *market.Market { return executeAsVault(t, w, p) }
 
+	noKey.fails(cli.ExitRefused, "has named no successor", "market", "authority", "accept", "--as-vault", vault.String())
+	s.ok(nil, "market", "authority", "set", vault.String())
 	// A vault without SOL cannot be tried; the transaction is the same.
 	got := print("market_accept_authority", "authority", "accept")
 	require.NotEmpty(t, got.Untried)
 	w.Fund(vault)
-	noKey.fails(cli.ExitRefused, "pending", "market", "authority", "accept", "--as-vault", vault.String())
-
-	s.ok(nil, "market", "authority", "set", vault.String())
 	got = print("market_accept_authority", "authority", "accept")
 	require.Empty(t, got.Untried)
 	require.NotZero(t, got.ComputeUnits)

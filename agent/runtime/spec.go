@@ -18,7 +18,7 @@ const (
 	defaultLogBytes  = 16 << 20
 	defaultOpenFiles = 4096
 	defaultProcesses = 4096
-	maxProcesses     = 1 << 22 // Linux has no more
+	maxProcesses     = 1 << 22 // PID_MAX_LIMIT of Linux on 64 bits
 )
 
 var leaseIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)

@@ -20,7 +20,7 @@ import (
 const endsAtOnce = 8
 
 // EndCluster ends a cluster of this folder: orders that wait are cancelled, leases that run are ended. A lease that is awarded
-// cannot be ended before it starts: it is waited for, until within is over since the call. Left of the answer says what is left then.
+// cannot be ended before it starts: the call waits for that, for at most within in total. Left of the answer says what is left then.
 // Calling again continues. Error: ErrNoCluster, or those of leases that could not be ended.
 func (b *Buyer) EndCluster(ctx context.Context, text string, within time.Duration) (Cluster, error) {
 	late := time.Now().Add(within)

@@ -67,24 +67,29 @@ func WithNames(leases []service.Lease, all []purchase.Purchase) {
 }
 
 // NameLeases names a customer's leases as people have, on a server's page or when they bought them, by what is in the customer's folder.
-// Other leases keep what they have, also those of which a record cannot be read, as the error says.
-func NameLeases(leases []service.Lease, customer *purchase.Folder) error {
+// A lease without such a name keeps its own, or gets that of unnamed, which is told what runs on it and may be nil. The error says which
+// records could not be read: their leases are without such a name.
+func NameLeases(leases []service.Lease, customer *purchase.Folder, unnamed func(l *service.Lease, runs string) string) error {
 	var bad []error
 	for i := range leases {
 		l := &leases[i]
-		lease, err := solana.PublicKeyFromBase58(l.Address)
-		if err != nil {
-			return fmt.Errorf("lease %s: %w", l.Address, err)
+		name, runs, err := nameIn(customer, l)
+		bad = append(bad, err)
+		if l.Name = cmp.Or(name, l.Name); l.Name == "" && unnamed != nil {
+			l.Name = unnamed(l, runs)
 		}
-		order, err := solana.PublicKeyFromBase58(l.Order)
-		if err != nil {
-			return fmt.Errorf("order %s: %w", l.Order, err)
-		}
-		name, err := customer.NameOfLease(order, lease)
-		if err != nil {
-			bad = append(bad, err)
-		}
-		l.Name = cmp.Or(name, l.Name)
 	}
 	return errors.Join(bad...)
+}
+
+func nameIn(customer *purchase.Folder, l *service.Lease) (name, runs string, err error) {
+	lease, err := solana.PublicKeyFromBase58(l.Address)
+	if err != nil {
+		return "", "", fmt.Errorf("lease %s: %w", l.Address, err)
+	}
+	order, err := solana.PublicKeyFromBase58(l.Order)
+	if err != nil {
+		return "", "", fmt.Errorf("order %s: %w", l.Order, err)
+	}
+	return customer.NameOfLease(order, lease)
 }

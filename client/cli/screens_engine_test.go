@@ -80,7 +80,7 @@ func (r *results) of(args []string) func(any, func(*terminal.Page)) {
 	}
 }
 
-// failed is of for the error of a command that has no result of its own.
+// failed draws the error of a command that failureOf names.
 func (r *results) failed(args []string) func(func(*terminal.Page)) {
 	name := nameOf(args)
 	return func(people func(*terminal.Page)) {

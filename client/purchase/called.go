@@ -55,27 +55,27 @@ func (f *Folder) Call(order solana.PublicKey, c Called) error {
 }
 
 // NameOfLease is the name that people have given a lease: the one that they have chosen for it on a page, else that of its purchase;
-// empty where there is none. Names with a slash are keys of interfaces, and nobody's choice.
-func (f *Folder) NameOfLease(order, lease solana.PublicKey) (string, error) {
+// empty where there is none. Names with a slash are keys of interfaces, and nobody's choice. runs is what runs on the leases of the order.
+func (f *Folder) NameOfLease(order, lease solana.PublicKey) (name, runs string, err error) {
 	c, err := f.Called(order)
-	if err != nil || c.Names[lease.String()] != "" {
-		return c.Names[lease.String()], err
+	if name = c.Names[lease.String()]; err != nil || name != "" {
+		return name, c.Runs, err
 	}
-	for range 2 { // machines that are added to a private network have the name of its first order
-		p, err := read(filepath.Join(f.dir, orders, order.String()))
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		if p.Joins.IsZero() {
-			if strings.Contains(p.Name, "/") {
-				return "", nil
-			}
-			return p.Name, nil
-		}
-		order = p.Joins
+	p, err := read(filepath.Join(f.dir, orders, order.String()))
+	of := []Purchase{p}
+	if err == nil && !p.Joins.IsZero() {
+		var first Purchase
+		first, err = read(filepath.Join(f.dir, orders, p.Joins.String()))
+		of = append(of, first)
 	}
-	return "", nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", c.Runs, nil
+	case err != nil:
+		return "", c.Runs, err
+	}
+	if name = NameOf(of, &p); strings.Contains(name, "/") {
+		name = ""
+	}
+	return name, c.Runs, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lease has the name that a person chose for it, else that of its purchase. Keys of interfaces are no names.
+// The name that a person chose for a lease comes before that of its purchase. A key of an interface is not shown as a name.
 func TestTheNameOfALease(t *testing.T) {
 	f, err := Open(t.TempDir(), solana.Hash{1}, solana.PublicKey{2})
 	require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestTheNameOfALease(t *testing.T) {
 	bought(Purchase{Order: added, Joins: first})
 	bought(Purchase{Order: byKey, Name: "http/3f2c"})
 	name := func(order, lease solana.PublicKey) string {
-		got, err := f.NameOfLease(order, lease)
+		got, _, err := f.NameOfLease(order, lease)
 		require.NoError(t, err)
 		return got
 	}
@@ -35,11 +35,14 @@ func TestTheNameOfALease(t *testing.T) {
 	require.Equal(t, []string{"nightly", "train", "train"}, []string{name(first, lease), name(first, other), name(added, lease)})
 	require.NoError(t, f.Call(unknown, Called{Names: map[string]string{lease.String(): "by a server"}}))
 	require.Equal(t, "by a server", name(unknown, lease))
+	_, runs, err := f.NameOfLease(first, other)
+	require.NoError(t, err)
+	require.Equal(t, "vllm", runs)
 	all, err := f.All()
 	require.NoError(t, err)
 	require.Len(t, all, 3, "a name is no purchase")
 
 	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), orders, first.String(), fileCalled), []byte("{"), 0o600))
-	_, err = f.NameOfLease(first, lease)
+	_, _, err = f.NameOfLease(first, lease)
 	require.ErrorContains(t, err, first.String())
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// endAnswer is how long before its own end a request stops waiting for the end of a cluster, and is answered with what is left.
+// endAnswer is the time that a request keeps for its answer. Before that it stops waiting for the leases of a cluster to end.
 const endAnswer = 10 * time.Second
 
 // Clusters shows and ends clusters that were bought with one key. Its methods are safe for concurrent use. A text names a cluster
@@ -237,7 +237,7 @@ func (s *Server) endCluster(ctx context.Context, in *clusterInput) (*clusterOutp
 		return nil, failed(err)
 	}
 	within := answerWithin - endAnswer
-	if end, ok := ctx.Deadline(); ok { // what ran of the cluster's purchase took time to break off
+	if end, ok := ctx.Deadline(); ok { // the purchase took time to stop
 		within = time.Until(end) - endAnswer
 	}
 	if c, err = by.EndCluster(ctx, c.Order, within); err != nil {

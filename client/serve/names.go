@@ -67,19 +67,7 @@ func (n *LeaseNames) label(order solana.PublicKey, text string) error {
 // there is an error, of records that cannot be read.
 func (n *LeaseNames) of(all []service.Lease) ([]service.Lease, error) {
 	all = slices.Clone(all)
-	err := buy.NameLeases(all, n.f)
-	for i := range all {
-		l := &all[i]
-		if l.Name != "" {
-			continue
-		}
-		var c purchase.Called
-		if order, bad := solana.PublicKeyFromBase58(l.Order); bad == nil {
-			c, _ = n.f.Called(order) // its error is in err
-		}
-		l.Name = ownName(cmp.Or(c.Runs, l.Model), l.Address)
-	}
-	return all, err
+	return all, buy.NameLeases(all, n.f, func(l *service.Lease, runs string) string { return ownName(cmp.Or(runs, l.Model), l.Address) })
 }
 
 // ownName is a name that nobody has chosen.

@@ -96,7 +96,7 @@ func (a *Account) ofCustomer(ctx context.Context) (*purchase.Folder, error) {
 func (a *Account) NameLeases(ctx context.Context, leases []service.Lease) {
 	f, err := a.ofCustomer(ctx)
 	if err == nil {
-		err = buy.NameLeases(leases, f)
+		err = buy.NameLeases(leases, f, nil)
 	}
 	if err != nil {
 		a.Log.Warn().Err(err).Msg("some leases are shown without their names")

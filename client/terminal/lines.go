@@ -257,3 +257,11 @@ func Figures(f format.Figures) string {
 
 // Mebibytes is a size in MiB.
 func Mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// YesNo is a flag in a word.
+func YesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

@@ -15,8 +15,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// The cheapest machine has no direct connections. It declines its lease of a cluster before billing begins, without harm to its record.
-// Another machine replaces it, and all leases start together.
+// The cheapest machine has no direct connections. It declines its lease of a cluster before billing begins, and its record stays the
+// same. Another machine replaces it, and all leases start together.
 func TestAMachineThatIsApartLeavesACluster(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)

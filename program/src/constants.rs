@@ -154,9 +154,9 @@ pub const FLAGS_NODE: u16 =
 /// change so late.
 pub const AWARD_VIEW_SECS: i64 = 30;
 
-/// Machines that have parts of an order wait so long for the missing ones, counted from its first part, and
-/// `PART_SECS` more for each part. Then anyone may end the order. Keepers award four parts in a transaction: whose
-/// transactions take too long for this missed an award deadline of a minute as well.
+/// The seconds after an order's first part in which the missing parts have to be awarded, and `PART_SECS` more for each
+/// part. After them anyone may expire the order. Keepers award four parts in a transaction. A transaction that is too slow
+/// for this is too slow for an award deadline of a minute as well.
 pub const WHOLE_SECS: i64 = 30;
 pub const PART_SECS: i64 = 1;
 

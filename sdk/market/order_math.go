@@ -48,7 +48,7 @@ func (o *Order) CanCancel(now int64) error {
 	return nil
 }
 
-// Unused says whether the order waits and has no lease.
+// Unused reports whether the order has no lease and still waits for one, or for its customer after all machines declined.
 func (o *Order) Unused() bool {
 	return (o.State() == OrderOpen && o.NodesAwarded == 0) || (o.State() == OrderLapsed && o.LiveLeases == 0)
 }

@@ -243,7 +243,7 @@ func (j serveJSON) print(w *terminal.Page) {
 		{"at risk", fmt.Sprintf("%s USDC, and %s SOL for fees: what a copy of the server's folder with its %s can spend", j.AtRisk, j.SOL, service.Plural(j.Keys, "session key"))},
 	}
 	if j.Sponsor != nil {
-		rows = append(rows, [2]string{"sponsor", fmt.Sprintf("%s pays at most %s for each caller and %s in all, a day: --sponsor %s", j.Sponsor.Key, j.Sponsor.Day, j.Sponsor.Total, j.Sponsor.URL)})
+		rows = append(rows, [2]string{"sponsor", fmt.Sprintf("%s pays up to %s a day for each caller and %s a day in total: --sponsor %s", j.Sponsor.Key, j.Sponsor.Day, j.Sponsor.Total, j.Sponsor.URL)})
 	}
 	switch {
 	case j.Token != "":

@@ -114,7 +114,7 @@ func (s *session) nodeShow() error {
 		w.Pairs([2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
 			[2]string{"runs", runsText(market.Isolation(n.Spec.Isolation))},
 			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
-			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
+			[2]string{"simulated", terminal.YesNo(j.Simulated)},
 			[2]string{"machine", fmt.Sprintf("%d cores, %d MiB RAM, %d GiB disk for leases, CUDA %s, %s", j.CPUCores, j.RAMMiB, j.DiskGiB, cmp.Or(j.CUDA, "not said"), j.Region)},
 			[2]string{"status", j.Status}, [2]string{"health", healthText(j.Unhealthy)}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
 			[2]string{"GPUs that others claim", fmt.Sprint(n.ClaimsMissing)},

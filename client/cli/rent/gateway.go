@@ -125,7 +125,7 @@ func (s *session) gatewayList() error {
 		}
 		var rows [][]string
 		for _, f := range found {
-			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, terminal.Mebibytes(f.Free), map[bool]string{true: "yes", false: "no"}[f.SSH], fmt.Sprintf("%.0f ms", f.Millis)})
+			rows = append(rows, []string{f.Gateway, f.Domain, f.Price, terminal.Mebibytes(f.Free), terminal.YesNo(f.SSH), fmt.Sprintf("%.0f ms", f.Millis)})
 		}
 		w.Table("GATEWAY|DOMAIN|>$/GIB|>FREE~1|SSH~2|>ROUND TRIP~3", rows)
 		w.Hint("open a lease to one: gantry gateway open LEASE --via GATEWAY --port PORT")

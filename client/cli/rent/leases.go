@@ -66,9 +66,11 @@ func (s *session) leases() error {
 	out := service.DescribeLeases(v, all, now)
 	known, _ := s.Purchases() // a reader without a wallet has none
 	buy.WithNames(out, known)
-	if f, err := s.FolderOf(customer); err == nil { // names of everybody's leases are not here
-		if err := buy.NameLeases(out, f); err != nil {
-			s.Say(" · %v", err)
+	if !customer.IsZero() { // names of everybody's leases are not here
+		if f, err := s.FolderOf(customer); err == nil {
+			if err := buy.NameLeases(out, f, nil); err != nil {
+				s.Say(" · %v", err)
+			}
 		}
 	}
 	if len(out) == 0 {

@@ -146,7 +146,7 @@ fn slow_transactions_complete_an_order() {
 }
 
 #[test]
-fn whoever_is_late_may_complete_an_order_that_nobody_ended() {
+fn an_order_that_may_be_expired_can_still_be_completed() {
     let mut p = Parts::of(OrderArgs { nodes: 2, ..ix::order_args(1) });
     p.award(0);
     p.w.warp(60);

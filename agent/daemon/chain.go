@@ -212,8 +212,11 @@ func (c *nodeChain) Decline(ctx context.Context, of market.Lease, why market.Dec
 }
 
 // Ask implements lease.Chain.
-func (c *nodeChain) Ask() market.PricePerHour {
+func (c *nodeChain) Ask(spot bool) market.PricePerHour {
 	n, _ := c.view.Node(c.node)
+	if spot {
+		return n.SpotAsk()
+	}
 	return n.Ask()
 }
 
@@ -224,8 +227,11 @@ func (c *nodeChain) End(ctx context.Context, of market.Lease, immediate bool) er
 		return err
 	}
 	id := fmt.Sprintf("%s/%d", of.Address, of.StartedAt)
-	if immediate {
+	switch {
+	case immediate:
 		id += "/immediate"
+	case of.NoticeAt != 0:
+		id += "/noticed"
 	}
 	return c.send(ctx, "lease_end", id, instruction)
 }

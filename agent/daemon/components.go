@@ -132,7 +132,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked:      func() time.Time { return time.Unix(0, a.asked.Load()) },
 		Unmeasured: a.unmeasured, Yield: func(ctx context.Context, mask uint64) error { return a.idle.Yield(ctx, mask) },
-		Measured: a.isMeasured, Meeting: a.meeting, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
+		Wanted: a.wanted, Measured: a.isMeasured, Meeting: a.meeting, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now, Turn: a.turn, Started: a.starts.Note,
 	})
 	if err != nil {
 		return err

@@ -68,7 +68,25 @@ func (a *Agent) usedBy(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.machine.UsedBy(ctx, ^leased, ours)
+	return a.machine.UsedBy(ctx, ^leased|a.interruptible(), ours)
+}
+
+// wanted says why the owner wants the machine back; empty while the owner does not.
+func (a *Agent) wanted() string {
+	if s := a.offer.State(); s.Reason == offer.Hours || s.Reason == offer.Used {
+		return s.Text
+	}
+	return ""
+}
+
+// interruptible is the mask of the GPUs whose leases may end at a short notice: there the owner's use counts.
+func (a *Agent) interruptible() (mask uint64) {
+	for _, l := range a.view.LeasesOfNode(a.node) {
+		if l.State() == market.LeaseRunning && l.Interruptible != 0 {
+			mask |= uint64(l.GpuMask)
+		}
+	}
+	return mask
 }
 
 // leased is the mask of the GPUs that have a lease, from its award until its job is over.

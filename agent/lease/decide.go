@@ -57,8 +57,10 @@ type Facts struct {
 	Job     JobPhase
 	// Keyless: the job has a volume, and its key is not here. An agent that was started anew has none.
 	Keyless bool
-	// Ask is the node's own price now.
+	// Ask is the node's own price now, for work of the lease's kind.
 	Ask market.PricePerHour
+	// Wanted says why the machine's owner wants it back; empty while the owner does not.
+	Wanted string
 	// Meeting is how far those are that start together with the lease.
 	Meeting Meeting
 	// Measured: the customer measures the lease's GPUs. Neither lease nor job starts meanwhile.
@@ -96,6 +98,10 @@ const (
 	EndFinished
 	// EndRepriced sends lease_end for a lease whose price fell below the node's ask because its award was unjust.
 	EndRepriced
+	// GiveNotice sends lease_end for an interruptible lease whose machine its owner wants back.
+	GiveNotice
+	// EndNoticed sends lease_end for an interruptible lease after its notice.
+	EndNoticed
 	// EndDue sends lease_end for a lease that ran out or failed; anyone may.
 	EndDue
 	// EndLost sends lease_end for a lease whose job this machine has lost, at the machine's cost, after a last attempt to settle.
@@ -122,7 +128,7 @@ const (
 
 var actionNames = [...]string{
 	"wait", "mark starting", "submit start", "decline lease", "start job", "mark running", "extend job", "mark exited", "stop job",
-	"end finished lease", "end repriced lease", "end due lease", "end lease of a lost job", "mark ended", "mark closed", "remove", "hash output", "commit to output",
+	"end finished lease", "end repriced lease", "give notice", "end lease after its notice", "end due lease", "end lease of a lost job", "mark ended", "mark closed", "remove", "hash output", "commit to output",
 	"reveal output", "submit checkpoint", "prove that the lease is gone", "take up again",
 }
 
@@ -269,6 +275,9 @@ func decideRunning(f Facts) Decision {
 		return Decision{Action: EndRepriced, Why: "the award was unjust, and the price fell below the ask of this machine"}
 	}
 	wait := Decision{Action: Wait, Until: funded.Add(clockMargin)}
+	if d, due := decideNotice(f, &wait); due {
+		return d
+	}
 	switch f.Entry.State {
 	case store.Awarded:
 		return Decision{Action: MarkStarting, Why: "started on chain already"}
@@ -289,6 +298,25 @@ func decideRunning(f Facts) Decision {
 	}
 	wait.Why = "the chain shows an earlier state than was seen"
 	return wait
+}
+
+// decideNotice gives notice of an interruptible lease, and ends it after that: a notice is kept, also when the owner does not want
+// the machine back any more. Until then the job runs.
+func decideNotice(f Facts, wait *Decision) (d Decision, due bool) {
+	l := &f.Account
+	switch {
+	case l.Interruptible == 0 || l.NoticeAt == 0 && f.Wanted == "":
+		return d, false
+	case l.NoticeAt == 0:
+		return Decision{Action: GiveNotice, Why: f.Wanted}, true
+	}
+	if over := time.Unix(l.NoticeOver(), 0).Add(clockMargin); f.Now.Before(over) {
+		if over.Before(wait.Until) {
+			wait.Until = over
+		}
+		return d, false
+	}
+	return Decision{Action: EndNoticed, Late: true, Why: "its notice is over"}, true
 }
 
 func decideJob(f Facts, wait Decision) Decision {

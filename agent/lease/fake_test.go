@@ -283,7 +283,7 @@ func (f *fakeChain) Decline(_ context.Context, l market.Lease, why market.Declin
 	})
 }
 
-func (f *fakeChain) Ask() market.PricePerHour {
+func (f *fakeChain) Ask(bool) market.PricePerHour {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ask

@@ -36,7 +36,7 @@ type Chain interface {
 	// Decline sends lease_decline and waits until it is confirmed.
 	Decline(ctx context.Context, l market.Lease, why market.DeclineReason) error
 	// Ask is the node's own price now.
-	Ask() market.PricePerHour
+	Ask(spot bool) market.PricePerHour
 	// End sends lease_end and waits until it is confirmed. With immediate the node leaves a lease that its customer keeps, without
 	// notice, and pays for it.
 	End(ctx context.Context, l market.Lease, immediate bool) error
@@ -84,6 +84,9 @@ type Options struct {
 	// Yield waits until nothing of the machine's owner has the GPUs in a mask, before anything of a lease is prepared, billed or started.
 	// May be nil.
 	Yield func(ctx context.Context, mask uint64) error
+	// Wanted says why the machine's owner wants it back, so that interruptible leases get notice; empty while the owner does not. May be
+	// nil.
+	Wanted func() string
 	// Measured says whether a lease's customer measures its GPUs now; Wake is to be called when that ends. May be nil.
 	Measured func(lease solana.PublicKey) bool
 	// Meeting is how far those are that start together with a lease. May be nil.

@@ -144,7 +144,7 @@ func (w *worker) waitTime(d Decision, f Facts) time.Duration {
 
 // observe gathers the facts and decides.
 func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
-	f := Facts{Now: w.m.o.Now(), Keep: w.m.o.Keep, Ask: w.m.o.Chain.Ask()}
+	f := Facts{Now: w.m.o.Now(), Keep: w.m.o.Keep}
 	var err error
 	if f.Entry, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
 		return Decision{}, f, err
@@ -158,9 +158,13 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		f.Keep, f.Later = 0, true // a new lease at the same address waits until this one is removed
 	case exists && account.AwardedAt == f.Entry.AwardedAt.Unix():
 		f.Exists, f.Account = true, account
+		f.Ask = w.m.o.Chain.Ask(account.Interruptible != 0)
 		w.absence = absence{}
 	}
 	f.Gone = w.absence.proven
+	if w.m.o.Wanted != nil {
+		f.Wanted = w.m.o.Wanted()
+	}
 	job, err := w.job(ctx)
 	if err != nil {
 		return Decision{}, f, err
@@ -250,7 +254,13 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		w.log.Info().Str("why", d.Why).Msg("node stops the job")
 		_, err := w.m.o.Runtime.Stop(ctx, w.id, w.m.o.StopGrace)
 		return err
-	case EndFinished, EndRepriced, EndDue, EndLost:
+	case GiveNotice:
+		w.log.Info().Str("why", d.Why).Stringer("notice", market.Seconds(f.Account.NoticeSecs)).Msg("the node gives notice of the lease")
+		if err := w.m.o.Chain.End(ctx, f.Account, false); err != nil {
+			return err
+		}
+		return w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || l.NoticeAt != 0 || l.State() != market.LeaseRunning })
+	case EndFinished, EndRepriced, EndNoticed, EndDue, EndLost:
 		return w.end(ctx, d, f)
 	case MarkEnded:
 		return w.markEnded(ctx, f, d)

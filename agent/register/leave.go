@@ -13,12 +13,13 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
-// Change is a new ask, status, isolation or CUDA; zero changes nothing.
+// Change is a new ask, spot ask, status, isolation or CUDA; zero changes nothing.
 type Change struct {
 	Price     market.PricePerHour
 	Status    market.NodeStatus
 	Isolation *market.Isolation
 	CUDA      *market.CUDA
+	SpotBPS   *uint16 // of the price, what interruptible work costs; 0 for no such work
 }
 
 // Update sets what ch changes. The provider's wallet signs if it is known, else the machine's key. Isolation and CUDA of an
@@ -45,7 +46,8 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	// With the status active the program levels the node's stake.
 	uneven := status == market.NodeActive && node.Stake != node.RequiredStake+node.ReservedStake
 	respecified := (ch.Isolation != nil && *ch.Isolation != market.Isolation(node.Spec.Isolation)) || (ch.CUDA != nil && uint16(*ch.CUDA) != node.Spec.Cuda)
-	if price == node.Ask() && status == node.State() && !respecified && !uneven {
+	spot := ch.SpotBPS != nil && *ch.SpotBPS != node.SpotBps
+	if price == node.Ask() && status == node.State() && !respecified && !uneven && !spot {
 		c.progress("node %s asks %s and is %s already", node.Address, price, status)
 		return node, nil
 	}
@@ -53,7 +55,7 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if !c.o.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.o.Wallet) {
 		authority = c.o.Wallet
 	}
-	args := ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status, Isolation: ch.Isolation, CUDA: ch.CUDA}
+	args := ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status, Isolation: ch.Isolation, CUDA: ch.CUDA, SpotBPS: ch.SpotBPS}
 	if respecified && node.State() == market.NodeActive {
 		drain := args
 		drain.Status, drain.Isolation, drain.CUDA = market.NodeDraining, nil, nil

@@ -47,7 +47,7 @@ func (d *deal) checkNodes() (*fitting, error) {
 	if err != nil {
 		return nil, err
 	}
-	cheapest := uint64(0)
+	cheapest := market.PricePerHour(0)
 	why, largest := map[string]int{}, share{}
 	model, _ := v.Model(d.r.model.Id) // as it is now
 	fit := fitting{model: model, now: now}
@@ -57,8 +57,8 @@ func (d *deal) checkNodes() (*fitting, error) {
 			return
 		}
 		why[service.Unsuitable(err)]++
-		if market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || n.Price < cheapest) {
-			cheapest = n.Price
+		if ask := d.r.ask(&n); market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || ask < cheapest) {
+			cheapest = ask
 		}
 		if market.Is(err, market.CodeUnsuitableShare) {
 			largest.widen(&n, d.r.args.GPUsPerNode)
@@ -70,7 +70,9 @@ func (d *deal) checkNodes() (*fitting, error) {
 	advice := "see: gantry search gpu=" + d.r.model.ModelName()
 	switch {
 	case cheapest != 0 && len(why) == 1:
-		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
+		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", cheapest)
+	case why[service.NoSpot] > 0:
+		advice = "see: gantry search spot gpu=" + d.r.model.ModelName() + "      or order without --spot"
 	case why[service.SmallShare] > 0:
 		advice = d.r.shareAdvice(largest)
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation == uint8(market.Volumes):

@@ -62,6 +62,7 @@ type Request struct {
 	MinTier       uint8    `json:"minTier,omitempty" maximum:"3" doc:"Tier of the node's evidence, at least" jsonschema:"tier of the node's evidence, 0 to 3, at least"`
 	Link          string   `json:"link,omitempty" enum:"pcie,nvlink,nvswitch" doc:"How the node's GPUs are connected, at least" jsonschema:"how the node's GPUs are connected, at least: pcie, nvlink or nvswitch"`
 	Guaranteed    bool     `json:"guaranteed,omitempty" doc:"Only nodes whose uptime guarantee covers the order's latest end" jsonschema:"only nodes whose uptime guarantee covers the order's latest end"`
+	Spot          bool     `json:"spot,omitempty" doc:"Interruptible, at nodes' spot prices: the machine may end the lease after a notice of two minutes, ten minutes after its start at the earliest" jsonschema:"interruptible, at nodes' spot prices: the machine may end the lease after a notice of two minutes, ten minutes after its start at the earliest"`
 	SameSite      bool     `json:"sameSite,omitempty" doc:"All nodes of the order stand at one site" jsonschema:"all nodes of the order stand at one site"`
 	Shm           uint64   `json:"shmMiB,omitempty" doc:"What /dev/shm of the container may hold, at most its memory; half of that by default" jsonschema:"what /dev/shm of the container may hold, MiB, at most its memory; half of that by default"`
 	SSHKeys       []string `json:"sshKeys,omitempty" maxItems:"15" doc:"Public keys that may log in to the container, as a line of authorized_keys each" jsonschema:"public keys that may log in to the container, as a line of authorized_keys each"`
@@ -236,6 +237,8 @@ func (r *Request) checkKind() error {
 		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), fmt.Sprintf("a sealed order is over at most %d nodes", market.MaxSealedNodes))
 	case r.Redundancy != 0 && !market.CanCompare(r.Redundancy):
 		return usage(fmt.Sprintf("--redundancy is %d", r.Redundancy), "outputs are compared of 3, 5 or 7 machines: half of an even number could keep the others from a majority")
+	case r.Spot && (r.Sealed || compared || r.RunToCompletion || r.Guaranteed):
+		return usage("--spot takes standing spot prices of machines that may leave", "leave --sealed, --redundancy, --rerun, --run-to-completion or --guaranteed out; without --run-to-completion, end the lease with: gantry stop")
 	case r.Keep && (compared || d.Nodes > 1):
 		return usage("--keep is for one machine: two cannot write to one volume", "leave --keep out, or --nodes, --redundancy and --rerun")
 	case compared && d.Nodes > 1:

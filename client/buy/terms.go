@@ -99,6 +99,7 @@ func (t *terms) order() {
 	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves
 	// only where the request says so, and only while a command or a server attends the purchase.
 	t.args.NoMigration = !r.Migrate
+	t.args.Interruptible = r.Spot
 	if r.Sealed {
 		t.args.Sealed, t.auction, t.reveal = true, r.AuctionSecs, r.RevealSecs
 	}

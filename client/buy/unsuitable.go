@@ -15,6 +15,9 @@ func (t *terms) nodes(mk market.Market, order solana.PublicKey, v *view.View, m 
 	o.Status, o.AwardDeadline = uint8(market.OrderOpen), now+1
 	o.MaxPrice, o.GpusPerNode, o.Requirement = uint64(t.args.MaxPrice), t.args.GPUsPerNode, t.args.Requirement
 	o.Requirement.Model = m.Id
+	if t.args.Interruptible {
+		o.Interruptible = 1
+	}
 	if o.MaxPrice == 0 {
 		o.MaxPrice = m.ReferencePrice
 	}

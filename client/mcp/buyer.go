@@ -195,6 +195,6 @@ func (b *budgeted) settle(keys []string) error {
 func quoteOf(r serve.OrderRequest) service.QuoteRequest {
 	return service.QuoteRequest{
 		GPU: r.GPU, Count: r.Count, Nodes: max(r.Nodes, r.Redundancy), Region: r.Region, MaxPrice: r.MaxPrice, Seconds: r.Seconds,
-		Image: r.Image, AllowSimulated: r.AllowSimulated,
+		Image: r.Image, AllowSimulated: r.AllowSimulated, Spot: r.Spot,
 	}
 }

@@ -155,6 +155,7 @@ type quoteInput struct {
 	Seconds        uint32 `json:"seconds" jsonschema:"how long, seconds"`
 	Image          string `json:"image,omitempty" jsonschema:"container image that is to run: the best nodes that fit are asked how it has started there, and learn its digest by it"`
 	AllowSimulated bool   `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
+	Spot           bool   `json:"spot,omitempty" jsonschema:"interruptible, at nodes' spot prices"`
 	service.Figures
 	service.Share
 }

@@ -20,8 +20,9 @@ func (d *Desk) Owns(n *market.Node) error {
 
 // Terms are what a node asks and whether it takes leases; nil for what stays.
 type Terms struct {
-	Price  *market.PricePerHour
-	Status *market.NodeStatus
+	Price   *market.PricePerHour
+	SpotBPS *uint16
+	Status  *market.NodeStatus
 }
 
 // SetNode sets the terms of a node.
@@ -34,9 +35,17 @@ func (d *Desk) SetNode(n *market.Node, t Terms) (Action, error) {
 		status = *t.Status
 	}
 	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
-		Authority: d.Key, Node: *n, Price: price, Status: status,
+		Authority: d.Key, Node: *n, Price: price, Status: status, SpotBPS: t.SpotBPS,
 	})
-	return NewAction("node_update", n.Address, fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
+	asks := price.String() + " USDC per GPU-hour"
+	as := *n
+	if as.Price = uint64(price); t.SpotBPS != nil {
+		as.SpotBps = *t.SpotBPS
+	}
+	if spot := as.SpotAsk(); spot > 0 {
+		asks += ", " + spot.String() + " for interruptible work,"
+	}
+	return NewAction("node_update", n.Address, fmt.Sprintf("asks %s and is %s", asks, status), instruction, err)
 }
 
 // RetireNode takes a node that serves no lease out of the market.

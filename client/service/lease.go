@@ -30,6 +30,8 @@ type Lease struct {
 	Simulated   bool   `json:"simulated,omitempty"` // its GPUs
 	Price       string `json:"pricePerGpuHour"`
 	AwardPrice  string `json:"awardPricePerGpuHour,omitempty"` // where the award was shown to be unjust and the price fell
+	Spot        bool   `json:"spot,omitempty"`                 // its machine may end it after a short notice
+	LeavesAt    int64  `json:"leavesAt,omitempty"`             // its machine has given notice, and may end it from then on
 	AwardedAt   int64  `json:"awardedAt"`
 	StartedAt   int64  `json:"startedAt,omitempty"`
 	FundedUntil int64  `json:"fundedUntil,omitempty"`
@@ -74,6 +76,10 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 	}
 	if l.EndReason != 0 {
 		out.EndReason = l.Reason().String()
+	}
+	out.Spot = l.Interruptible != 0
+	if l.NoticeAt != 0 && l.EndedAt == 0 {
+		out.LeavesAt = l.NoticeOver()
 	}
 	if l.CheckpointHash != [32]byte{} {
 		out.Snapshot = snapshot.Hash(l.CheckpointHash).String()

@@ -31,7 +31,8 @@ type Offer struct {
 	Uptime     string `json:"uptimePercent"`
 	Reputation string `json:"reputationPercent"`
 	Rating     string `json:"rating"`
-	Price      string `json:"pricePerGpuHour"`
+	Price      string `json:"pricePerGpuHour" doc:"In a search for spot: the spot price"`
+	Spot       string `json:"spotPricePerGpuHour,omitempty" doc:"Of interruptible work; absent where the machine takes none"`
 	Score      uint64 `json:"score"`
 	Stake      string `json:"requiredStake"`
 	Passed     uint64 `json:"checksPassed"`
@@ -166,6 +167,9 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
 	}
 	j.Verified = len(j.Lacks) == 0
+	if spot := n.SpotAsk(); spot > 0 {
+		j.Spot = spot.String()
+	}
 	if n.GuaranteedUntil != 0 {
 		j.Guarantee, j.Until = market.Percent(n.GuaranteeBps), n.GuaranteedUntil
 		if n.GuaranteeCountedSecs > 0 {

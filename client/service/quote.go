@@ -19,6 +19,7 @@ type QuoteRequest struct {
 	Seconds        uint32
 	Image          string // needs nodes that run containers; empty for none
 	AllowSimulated bool
+	Spot           bool // interruptible, at nodes' spot prices
 	Figures
 	Share
 }
@@ -124,7 +125,7 @@ func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account, 
 		return Quote{}, Usage("the cost of the order overflows", "lower the price or the time")
 	}
 	out.Most = out.most.String()
-	terms := Terms{Model: m.Id, Count: out.Count, Region: r.Region, MaxPrice: price}
+	terms := Terms{Model: m.Id, Count: out.Count, Region: r.Region, MaxPrice: price, Spot: r.Spot}
 	if err := errors.Join(r.Figures.into(&terms), r.Share.into(&terms)); err != nil {
 		return Quote{}, err
 	}

@@ -25,6 +25,9 @@ type ranking struct {
 	// typical are the medians of what was measured, by model, where enough machines of enough owners were.
 	typical map[uint16]*Typical
 
+	// spot ranks the nodes that take interruptible work, at their spot prices.
+	spot func() *ranking
+
 	mu    sync.Mutex
 	found map[string]Found        // answers to searches, by their terms: they change with the ranking only
 	by    map[SortBy][]rankedNode // nodes in other orders
@@ -69,30 +72,52 @@ func (s *Service) readRanking(ctx context.Context) (*ranking, error) {
 // rank orders the nodes of a view as market.Candidate.Compare does for an order that is not placed yet.
 func rank(v *view.View, now int64) *ranking {
 	r := &ranking{view: v, at: now, models: map[uint16]*market.Model{}, found: map[string]Found{}}
+	r.spot = sync.OnceValue(r.interruptible)
 	for _, m := range v.Models() {
 		r.models[m.Id] = &m
 	}
 	v.Read(func(a *view.Accounts) {
 		r.nodes = make([]rankedNode, 0, len(a.Nodes))
 		for _, n := range a.Nodes {
-			if _, known := r.models[n.Spec.Model]; !known {
-				continue
+			if _, known := r.models[n.Spec.Model]; known {
+				r.nodes = append(r.nodes, rankedAt(n, now))
 			}
-			x := rankedNode{node: n, rep: n.Reputation(now)}
-			var err error
-			x.score, err = n.Score(now, now)
-			x.scored = err == nil
-			var seed [64]byte // of no order
-			copy(seed[32:], n.Address[:])
-			x.tie = sha256.Sum256(seed[:])
-			r.nodes = append(r.nodes, x)
 		}
 	})
+	r.sort()
+	r.stats, r.typical = r.statistics(), r.medians()
+	return r
+}
+
+// rankedAt is a node with what it is compared by.
+func rankedAt(n *market.Node, now int64) rankedNode {
+	x := rankedNode{node: n, rep: n.Reputation(now)}
+	var err error
+	x.score, err = n.Score(now, now)
+	x.scored = err == nil
+	var seed [64]byte // of no order
+	copy(seed[32:], n.Address[:])
+	x.tie = sha256.Sum256(seed[:])
+	return x
+}
+
+func (r *ranking) sort() {
 	slices.SortFunc(r.nodes, func(a, b rankedNode) int {
 		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(b.rep, a.rep), bytes.Compare(a.tie[:], b.tie[:]))
 	})
-	r.stats, r.typical = r.statistics(), r.medians()
-	return r
+}
+
+// interruptible is the ranking as interruptible orders see it.
+func (r *ranking) interruptible() *ranking {
+	out := &ranking{view: r.view, at: r.at, models: r.models, stats: r.stats, typical: r.typical, found: map[string]Found{}}
+	out.spot = func() *ranking { return out }
+	for _, x := range r.nodes {
+		if spot, ok := x.node.AsSpot(); ok {
+			out.nodes = append(out.nodes, rankedAt(spot, r.at))
+		}
+	}
+	out.sort()
+	return out
 }
 
 // typicalNodes and typicalOwners are how many machines, of how many owners, a median needs to say what is typical.
@@ -145,6 +170,9 @@ func (r *ranking) answer(text string, q *Terms, by SortBy, most int) Found {
 
 // search describes the best nodes that match, as they were at the ranking's time, and counts the others.
 func (r *ranking) search(q *Terms, by SortBy, most int) Found {
+	if q.Spot {
+		r = r.spot()
+	}
 	found := Found{Offers: []Offer{}, Unfit: map[string]int{}, At: r.at}
 	asked := map[uint16]bool{}
 	for id, m := range r.models {

@@ -31,10 +31,11 @@ type Terms struct {
 	Interconnect market.Interconnect
 	Isolation    market.Isolation
 	Simulated    *bool // nil shows both
+	Spot         bool  // nodes that take interruptible work, at their spot prices
 }
 
 // TermList lists the terms of a search, for messages.
-const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT cpus>=N ram>=GIB disk>=GIB cuda>=VERSION tier>=N nvlink nvswitch sandbox volumes simulated|real"
+const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT cpus>=N ram>=GIB disk>=GIB cuda>=VERSION tier>=N nvlink nvswitch sandbox volumes spot simulated|real"
 
 // ParseTerms reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
@@ -58,6 +59,8 @@ func (q *Terms) term(term string) error {
 			q.Interconnect = market.NVSwitch
 		case "sandbox":
 			q.Isolation = max(q.Isolation, market.Sandbox)
+		case "spot":
+			q.Spot = true
 		case "volumes":
 			q.Isolation = market.Volumes
 		case "simulated", "real":

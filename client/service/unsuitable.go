@@ -11,6 +11,9 @@ const smallShare = "fewer cores, less memory or disk, or an older CUDA"
 // SmallShare is what [Unsuitable] says of such machines.
 const SmallShare = "with " + smallShare
 
+// NoSpot is said of nodes that take no interruptible work.
+const NoSpot = "that take no interruptible work"
+
 // Unsuitable names in a few words why a node cannot be awarded an order: an error of [market.Awardable] or [market.Biddable].
 func Unsuitable(err error) string {
 	code, ok := market.CodeOf(err)
@@ -36,6 +39,8 @@ func Unsuitable(err error) string {
 		return "without a guarantee of that time"
 	case market.CodePriceTooHigh:
 		return "too dear"
+	case market.CodeNoSpotPrice:
+		return NoSpot
 	case bindings.ErrorCodeInsufficientStake:
 		return "without enough stake"
 	case bindings.ErrorCodeNodeDeclined:

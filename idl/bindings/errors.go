@@ -220,6 +220,10 @@ const (
 	ErrorCodeInvalidDecline ErrorCode = 6103
 	// ErrorCodeUnsuitableShare: The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for
 	ErrorCodeUnsuitableShare ErrorCode = 6104
+	// ErrorCodeNoSpotPrice: The node takes no interruptible work: it has no spot price
+	ErrorCodeNoSpotPrice ErrorCode = 6105
+	// ErrorCodeSpotPriceOutOfRange: A spot price is at most the whole price: 10,000 basis points of it
+	ErrorCodeSpotPriceOutOfRange ErrorCode = 6106
 )
 
 // errorTexts has name and message of every error.
@@ -329,6 +333,8 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeTooManyDeclined:      {"TooManyDeclined", "More nodes did not serve this order than it remembers: place a new one"},
 	ErrorCodeInvalidDecline:       {"InvalidDecline", "A lease is declined with a known reason, and with the digest of the job that was ordered"},
 	ErrorCodeUnsuitableShare:      {"UnsuitableShare", "The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for"},
+	ErrorCodeNoSpotPrice:          {"NoSpotPrice", "The node takes no interruptible work: it has no spot price"},
+	ErrorCodeSpotPriceOutOfRange:  {"SpotPriceOutOfRange", "A spot price is at most the whole price: 10,000 basis points of it"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -439,6 +445,8 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeTooManyDeclined,
 		ErrorCodeInvalidDecline,
 		ErrorCodeUnsuitableShare,
+		ErrorCodeNoSpotPrice,
+		ErrorCodeSpotPriceOutOfRange,
 	}
 }
 

@@ -2547,6 +2547,7 @@ func NewNodeUpdateInstruction(
 	statusParam uint8,
 	isolationParam uint8,
 	cudaParam uint16,
+	spotBpsParam uint16,
 
 	// Accounts:
 	authorityAccount solanago.PublicKey,
@@ -2581,6 +2582,11 @@ func NewNodeUpdateInstruction(
 		err = enc__.Encode(cudaParam)
 		if err != nil {
 			return nil, errors.NewField("cudaParam", err)
+		}
+		// Serialize `spotBpsParam`:
+		err = enc__.Encode(spotBpsParam)
+		if err != nil {
+			return nil, errors.NewField("spotBpsParam", err)
 		}
 	}
 	accounts__ := solanago.AccountMetaSlice{}

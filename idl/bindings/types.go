@@ -5552,6 +5552,10 @@ type Lease struct {
 
 	// 1 once it failed because its node was away by the keepers' votes, before the report: its fault is there already.
 	Away uint8 `json:"away"`
+
+	// 1 when it may end at a short notice: its node promised no more, see [`Lease::promised_secs`].
+	Interruptible uint8    `json:"interruptible"`
+	Pad           [7]uint8 `json:"pad"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5899,6 +5903,16 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Away)
 	if err != nil {
 		return errors.NewField("Away", err)
+	}
+	// Serialize `Interruptible`:
+	err = encoder.Encode(obj.Interruptible)
+	if err != nil {
+		return errors.NewField("Interruptible", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }
@@ -6258,6 +6272,16 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Away)
 	if err != nil {
 		return errors.NewField("Away", err)
+	}
+	// Deserialize `Interruptible`:
+	err = decoder.Decode(&obj.Interruptible)
+	if err != nil {
+		return errors.NewField("Interruptible", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }
@@ -8415,8 +8439,11 @@ type Node struct {
 	DevicesSeen uint8 `json:"devicesSeen"`
 
 	// Leases in a row that it did not start; a lease that paid ends the row.
-	Missed   uint8    `json:"missed"`
-	Reserved [6]uint8 `json:"reserved"`
+	Missed uint8 `json:"missed"`
+
+	// Its ask for interruptible work, of its price; 0 when it takes none.
+	SpotBps  uint16   `json:"spotBps"`
+	Reserved [4]uint8 `json:"reserved"`
 
 	// First second of the guarantee: the start of a period.
 	GuaranteedSince int64 `json:"guaranteedSince"`
@@ -8802,6 +8829,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Missed)
 	if err != nil {
 		return errors.NewField("Missed", err)
+	}
+	// Serialize `SpotBps`:
+	err = encoder.Encode(obj.SpotBps)
+	if err != nil {
+		return errors.NewField("SpotBps", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -9321,6 +9353,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Missed)
 	if err != nil {
 		return errors.NewField("Missed", err)
+	}
+	// Deserialize `SpotBps`:
+	err = decoder.Decode(&obj.SpotBps)
+	if err != nil {
+		return errors.NewField("SpotBps", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
@@ -10182,6 +10219,7 @@ type NodeUpdated struct {
 	Status    uint8              `json:"status"`
 	Isolation uint8              `json:"isolation"`
 	Cuda      uint16             `json:"cuda"`
+	SpotBps   uint16             `json:"spotBps"`
 }
 
 func (obj NodeUpdated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10209,6 +10247,11 @@ func (obj NodeUpdated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Cuda)
 	if err != nil {
 		return errors.NewField("Cuda", err)
+	}
+	// Serialize `SpotBps`:
+	err = encoder.Encode(obj.SpotBps)
+	if err != nil {
+		return errors.NewField("SpotBps", err)
 	}
 	return nil
 }
@@ -10248,6 +10291,11 @@ func (obj *NodeUpdated) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.Cuda)
 	if err != nil {
 		return errors.NewField("Cuda", err)
+	}
+	// Deserialize `SpotBps`:
+	err = decoder.Decode(&obj.SpotBps)
+	if err != nil {
+		return errors.NewField("SpotBps", err)
 	}
 	return nil
 }
@@ -10348,6 +10396,10 @@ type Order struct {
 
 	// 1 when another keeper had to make awards that the keeper of the first one did not: that one earns nothing by it.
 	Stopped uint8 `json:"stopped"`
+
+	// 1 when its leases may end at a short notice, for nodes' spot prices.
+	Interruptible uint8    `json:"interruptible"`
+	Pad           [7]uint8 `json:"pad"`
 }
 
 func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10530,6 +10582,16 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Stopped)
 	if err != nil {
 		return errors.NewField("Stopped", err)
+	}
+	// Serialize `Interruptible`:
+	err = encoder.Encode(obj.Interruptible)
+	if err != nil {
+		return errors.NewField("Interruptible", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }
@@ -10725,6 +10787,16 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Stopped", err)
 	}
+	// Deserialize `Interruptible`:
+	err = decoder.Decode(&obj.Interruptible)
+	if err != nil {
+		return errors.NewField("Interruptible", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
 	return nil
 }
 
@@ -10761,9 +10833,12 @@ type OrderArgs struct {
 	NoMigration uint8 `json:"noMigration"`
 
 	// 1 to have all nodes run the same job and pay those that the majority agrees with.
-	Redundant   uint8       `json:"redundant"`
-	ImageDigest [32]uint8   `json:"imageDigest"`
-	Requirement Requirement `json:"requirement"`
+	Redundant uint8 `json:"redundant"`
+
+	// 1 to take nodes' spot prices: their providers may end the leases at a short notice.
+	Interruptible uint8       `json:"interruptible"`
+	ImageDigest   [32]uint8   `json:"imageDigest"`
+	Requirement   Requirement `json:"requirement"`
 }
 
 func (obj OrderArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10811,6 +10886,11 @@ func (obj OrderArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Redundant)
 	if err != nil {
 		return errors.NewField("Redundant", err)
+	}
+	// Serialize `Interruptible`:
+	err = encoder.Encode(obj.Interruptible)
+	if err != nil {
+		return errors.NewField("Interruptible", err)
 	}
 	// Serialize `ImageDigest`:
 	err = encoder.Encode(obj.ImageDigest)
@@ -10880,6 +10960,11 @@ func (obj *OrderArgs) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) 
 	err = decoder.Decode(&obj.Redundant)
 	if err != nil {
 		return errors.NewField("Redundant", err)
+	}
+	// Deserialize `Interruptible`:
+	err = decoder.Decode(&obj.Interruptible)
+	if err != nil {
+		return errors.NewField("Interruptible", err)
 	}
 	// Deserialize `ImageDigest`:
 	err = decoder.Decode(&obj.ImageDigest)

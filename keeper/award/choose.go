@@ -50,7 +50,7 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 		return nil, ErrTooLate
 	}
 	q := match.Query{
-		Order: order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
+		Order: order, Requirement: o.Requirement, Interruptible: o.Interruptible != 0, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
 		AskedAt: o.AskedAt(), End: o.LatestEnd(), UnservedBy: o.Unserved(),
 	}
 	if o.NodesAwarded > 0 {

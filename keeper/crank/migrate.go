@@ -37,7 +37,7 @@ func (d *due) nextNode(l *market.Lease) (to market.Candidate, ok bool) {
 		return market.Candidate{}, false
 	}
 	q := match.Query{
-		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site, AskedAt: d.now,
+		Order: l.Order, Requirement: o.Requirement, Interruptible: o.Interruptible != 0, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site, AskedAt: d.now,
 		End: d.now + Margin + int64(o.StartSecs) + int64(l.UndeliveredSecs()), UnservedBy: o.Unserved(),
 	}
 	for other := range d.v.LeasesOfOrder[l.Order] {

@@ -23,6 +23,7 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	pick := func(name string, values ...uint64) uint64 { return rapid.SampledFrom(values).Draw(t, name) }
 	n.Provider = key(2, int(pick("provider", 0, 1, 2, 3)))
 	n.Price = pick("price", 0, 900, 1_000, 1_001, 1_100, 2_000_000, math.MaxUint64)
+	n.SpotBps = uint16(pick("spot", 0, 1, 5_000, 9_999, 10_000))
 	n.Status = uint8(pick("status", uint64(market.NodeActive), uint64(market.NodeActive), uint64(market.NodeActive), uint64(market.NodeDraining)))
 	n.Spec.Model = uint16(pick("model", 1, 1, 2, 3, 9))
 	n.Spec.Gpus = uint8(pick("gpus", 1, 4, 8, 16))
@@ -59,6 +60,7 @@ func drawQuery(t *rapid.T, order int) match.Query {
 		Order: key(3, order), GPUs: uint8(pick("wanted gpus", 0, 1, 4, 8, 17)), MaxPrice: pick("max", 0, 999, 1_001, 3_000_000, math.MaxUint64),
 		Nodes: rapid.IntRange(1, 5).Draw(t, "nodes"),
 	}
+	q.Interruptible = pick("interruptible", 0, 0, 1) == 1
 	r := &q.Requirement
 	r.Region = market.Text16(rapid.SampledFrom([]string{"", "", "us-", "us-west-2", "eu", "asia", "\x00s"}).Draw(t, "wanted region"))
 	r.MinVramMib = uint32(pick("min vram", 0, 0, 80_000))

@@ -29,6 +29,8 @@ type Matcher struct {
 	dirty     []*row
 	ownerNote []*owner
 	search    search // reused
+	// spot has the nodes that take interruptible work, at their spot prices; nil in itself.
+	spot *Matcher
 }
 
 // row is one node.
@@ -63,6 +65,12 @@ type owner struct {
 
 // New returns an empty matcher.
 func New() *Matcher {
+	m := empty()
+	m.spot = empty()
+	return m
+}
+
+func empty() *Matcher {
 	return &Matcher{
 		rows: map[solana.PublicKey]*row{}, owners: map[solana.PublicKey]*owner{}, models: map[uint16]*market.Model{},
 		groupOf: map[uint16]*group{}, sites: []*site{nil}, siteOf: map[[16]byte]*site{}, regionOf: map[[16]byte]uint32{},
@@ -80,6 +88,14 @@ func (m *Matcher) PutNode(key solana.PublicKey, n *market.Node) {
 	}
 	r.node = n
 	m.touch(r)
+	if m.spot == nil {
+		return
+	}
+	if as, ok := n.AsSpot(); ok {
+		m.spot.PutNode(key, as)
+	} else {
+		m.spot.RemoveNode(key)
+	}
 }
 
 // RemoveNode takes a node out.
@@ -90,6 +106,9 @@ func (m *Matcher) RemoveNode(key solana.PublicKey) {
 		r.node = nil
 		m.touch(r)
 	}
+	if m.spot != nil {
+		m.spot.RemoveNode(key)
+	}
 }
 
 // PutProvider adds or replaces a provider.
@@ -99,6 +118,9 @@ func (m *Matcher) PutProvider(key solana.PublicKey, p *market.Provider) {
 	o := m.owner(key)
 	o.provider = p
 	m.note(o)
+	if m.spot != nil {
+		m.spot.PutProvider(key, p)
+	}
 }
 
 // RemoveProvider takes a provider out: its nodes wait until it is back.
@@ -109,6 +131,9 @@ func (m *Matcher) RemoveProvider(key solana.PublicKey) {
 		o.provider = nil
 		m.note(o)
 	}
+	if m.spot != nil {
+		m.spot.RemoveProvider(key)
+	}
 }
 
 // PutModel adds or replaces a GPU model.
@@ -116,6 +141,9 @@ func (m *Matcher) PutModel(id uint16, model *market.Model) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.models[id] = model
+	if m.spot != nil {
+		m.spot.PutModel(id, model)
+	}
 }
 
 // RemoveModel takes a GPU model out: its nodes are in no answer until it is back.
@@ -123,6 +151,9 @@ func (m *Matcher) RemoveModel(id uint16) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.models, id)
+	if m.spot != nil {
+		m.spot.RemoveModel(id)
+	}
 }
 
 func (m *Matcher) touch(r *row) {
@@ -177,6 +208,11 @@ func (m *Matcher) update(now int64) {
 		m.replace(r)
 	}
 	m.dirty = m.dirty[:0]
+	if m.spot != nil {
+		m.spot.mu.Lock()
+		defer m.spot.mu.Unlock()
+		m.spot.update(now)
+	}
 }
 
 // replace removes a row from its lists and adds it to those where it belongs now.
@@ -257,5 +293,9 @@ func reputationUntil(n *market.Node, now int64, rep uint16) int64 {
 func (m *Matcher) Size() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.rows) + len(m.owners) + len(m.groups) + len(m.groupOf) + len(m.siteOf) + len(m.due)
+	size := len(m.rows) + len(m.owners) + len(m.groups) + len(m.groupOf) + len(m.siteOf) + len(m.due)
+	if m.spot != nil {
+		size += m.spot.Size()
+	}
+	return size
 }

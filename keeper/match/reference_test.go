@@ -28,6 +28,9 @@ func newAccounts() *accounts {
 func (a *accounts) scan(q match.Query, now int64) []market.Candidate {
 	o := &market.Order{Meta: market.Meta{Address: q.Order}}
 	o.Status, o.AwardDeadline, o.Requirement, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), max(now, q.End), q.Requirement, q.GPUs, q.MaxPrice
+	if q.Interruptible {
+		o.Interruptible = 1
+	}
 	if q.Site != nil {
 		o.NodesAwarded, o.Site = 1, *q.Site
 	}
@@ -36,6 +39,9 @@ func (a *accounts) scan(q match.Query, now int64) []market.Candidate {
 		p, m := a.providers[n.Provider], a.models[n.Spec.Model]
 		if p == nil || m == nil || slices.Contains(q.Except, key) || market.Awardable(&market.Market{}, o, n, p, m, now) != nil {
 			continue
+		}
+		if q.Interruptible {
+			n, _ = n.AsSpot()
 		}
 		if c, err := market.NewCandidate(q.Order, *n, now, o.LatestEnd()); err == nil {
 			all = append(all, c)

@@ -17,6 +17,8 @@ type Query struct {
 	// Order breaks ties.
 	Order       solana.PublicKey
 	Requirement market.Requirement
+	// Interruptible work costs nodes' spot prices: those of the answer have them as their prices.
+	Interruptible bool
 	// GPUs are wanted free on each node, for at most MaxPrice (µUSDC per GPU-hour).
 	GPUs     uint8
 	MaxPrice uint64
@@ -67,6 +69,9 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.update(now)
+	if q.Interruptible && m.spot != nil {
+		return m.spot.Best(q, now)
+	}
 	s := &m.search
 	s.begin(m, &q)
 	switch {
@@ -96,6 +101,9 @@ func (m *Matcher) Suitable(q Query, now int64) []*market.Node {
 		return nil
 	}
 	m.update(now)
+	if q.Interruptible && m.spot != nil {
+		return m.spot.Suitable(q, now)
+	}
 	s := &m.search
 	s.begin(m, &q)
 	var out []*market.Node

@@ -29,6 +29,10 @@ pub const MAX_WAIT_SECS: u32 = 90 * 86_400;
 pub const TIMELOCK_SECS_MIN: u32 = 86_400;
 pub const APPEAL_SECS_MIN: u32 = 21_600;
 pub const CHALLENGE_SECS_MIN: u32 = 600;
+/// The notice of an interruptible lease, where the market's own is not shorter still, and for how many notices such a lease
+/// runs before one takes effect.
+pub const SPOT_NOTICE_SECS: u32 = 120;
+pub const SPOT_LEAST_NOTICES: u32 = 5;
 /// The longest order: one year.
 pub const MAX_DURATION_SECS: u32 = 31_536_000;
 /// The most nodes one order may want.

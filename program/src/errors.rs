@@ -219,6 +219,10 @@ pub enum MarketError {
     InvalidDecline, // 6103
     #[msg("The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for")]
     UnsuitableShare, // 6104
+    #[msg("The node takes no interruptible work: it has no spot price")]
+    NoSpotPrice, // 6105
+    #[msg("A spot price is at most the whole price: 10,000 basis points of it")]
+    SpotPriceOutOfRange, // 6106
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -108,8 +108,9 @@ pub mod gantry_market {
         status: u8,
         isolation: u8,
         cuda: u16,
+        spot_bps: u16,
     ) -> Result<()> {
-        node_update::handler(ctx, price, status, isolation, cuda)
+        node_update::handler(ctx, price, status, isolation, cuda, spot_bps)
     }
     pub fn node_accept_terms(ctx: &mut Context<NodeAcceptTerms>) -> Result<()> {
         node_accept_terms::handler(ctx)

@@ -157,6 +157,35 @@ func (n *Node) State() NodeStatus { return NodeStatus(n.Status) }
 // Ask is the standing ask.
 func (n *Node) Ask() PricePerHour { return PricePerHour(n.Price) }
 
+// SpotAsk is what the node asks for interruptible work; 0 when it takes none.
+func (n *Node) SpotAsk() PricePerHour {
+	hi, lo := bits.Mul64(n.Price, uint64(n.SpotBps))
+	if hi >= BPS { // of no account: SpotBps is at most BPS
+		return PricePerHour(n.Price)
+	}
+	ask, _ := bits.Div64(hi, lo, BPS)
+	return PricePerHour(ask)
+}
+
+// AskOf is what the node asks of an order; 0 when it takes no such work. It is the twin of Node::ask.
+func (n *Node) AskOf(o *Order) PricePerHour {
+	if o.Interruptible != 0 {
+		return n.SpotAsk()
+	}
+	return n.Ask()
+}
+
+// AsSpot is the node as interruptible orders see it: its whole price is its spot price. ok is false where it takes no such work.
+func (n *Node) AsSpot() (spot *Node, ok bool) {
+	ask := n.SpotAsk()
+	if ask == 0 {
+		return nil, false
+	}
+	as := *n
+	as.Price, as.SpotBps = uint64(ask), BPS
+	return &as, true
+}
+
 // FreeStake is what no node of the provider has.
 func (p *Provider) FreeStake() GNT { return GNT(p.Stake - min(p.Stake, p.LockedStake)) }
 

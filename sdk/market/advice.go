@@ -49,6 +49,8 @@ var advice = map[Code]string{
 	bindings.ErrorCodeUnsuitableHardware:   "choose a node with enough memory, interconnect and evidence",
 	bindings.ErrorCodeUnsuitableLocation:   "choose a node in the wanted region or site",
 	bindings.ErrorCodeUnsuitableReputation: "choose a node with better uptime and reputation",
+	bindings.ErrorCodeNoSpotPrice:          "choose another node, or order without --spot",
+	bindings.ErrorCodeSpotPriceOutOfRange:  "give 0 to 100 percent of the price",
 	bindings.ErrorCodePriceTooHigh:         "raise --max-price or choose another node",
 	bindings.ErrorCodeWrongLeaseStatus:     "see `gantry leases`",
 	bindings.ErrorCodeInvalidSignature:     "sign again with the right key, for this cluster and this lease",

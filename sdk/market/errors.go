@@ -166,6 +166,7 @@ func lower(s string) string {
 const (
 	CodeOrdersPaused      = bindings.ErrorCodeOrdersPaused
 	CodePriceTooHigh      = bindings.ErrorCodePriceTooHigh
+	CodeNoSpotPrice       = bindings.ErrorCodeNoSpotPrice
 	CodeUnsuitableShare   = bindings.ErrorCodeUnsuitableShare
 	CodeUnsettled         = bindings.ErrorCodeUnsettled
 	CodeUnauthorised      = bindings.ErrorCodeUnauthorised

@@ -10,15 +10,19 @@ import (
 
 // Fixed numbers of the protocol, as in program/src/constants.rs.
 const (
-	BPS             = 10_000 // basis points in one
-	SecondsPerHour  = 3_600
-	MaxGPUs         = 8          // of a node
-	MaxKeepers      = 256        // at a time
-	MaxOrderNodes   = 64         // of an order
-	MaxDurationSecs = 31_536_000 // of an order: one year
-	FullAgeDays     = 180
-	FullAgeSecs     = FullAgeDays * 86_400
-	LayoutVersion   = 1 // of every account
+	BPS = 10_000 // basis points in one
+	// SpotNoticeSecs is the notice of an interruptible lease where the market's own is not shorter, and SpotLeastNotices for how
+	// many notices it runs at least.
+	SpotNoticeSecs   = 120
+	SpotLeastNotices = 5
+	SecondsPerHour   = 3_600
+	MaxGPUs          = 8          // of a node
+	MaxKeepers       = 256        // at a time
+	MaxOrderNodes    = 64         // of an order
+	MaxDurationSecs  = 31_536_000 // of an order: one year
+	FullAgeDays      = 180
+	FullAgeSecs      = FullAgeDays * 86_400
+	LayoutVersion    = 1 // of every account
 
 	ratingSecsPerPaid = 1_000 // seconds to rate, for each second that was paid
 

@@ -49,6 +49,16 @@ func (l *Lease) ExtensionCost(seconds uint32) (USDC, error) {
 	return with - without, nil
 }
 
+// NoticeOver is when the provider may end the lease after the notice that it has given, unix seconds. It is the twin of
+// Lease::notice_over.
+func (l *Lease) NoticeOver() int64 {
+	over := l.NoticeAt + int64(l.NoticeSecs)
+	if l.Interruptible == 0 {
+		return over
+	}
+	return max(over, l.StartedAt+SpotLeastNotices*int64(l.NoticeSecs))
+}
+
 // Owed is what seconds of this lease cost, fee included: at least as many as were paid when its price fell.
 func (l *Lease) Owed(seconds uint32) (USDC, error) {
 	if seconds < l.PaidSecs {

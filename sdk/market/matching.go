@@ -82,7 +82,10 @@ func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) 
 	if err := takesAwards(mk, o, n, now); err != nil {
 		return err
 	}
-	if n.Price > o.MaxPrice {
+	switch ask := n.AskOf(o); {
+	case ask == 0 && o.Interruptible != 0:
+		return bindings.ErrorCodeNoSpotPrice
+	case uint64(ask) > o.MaxPrice:
 		return bindings.ErrorCodePriceTooHigh
 	}
 	return Biddable(mk, o, n, p, m, now)

@@ -174,6 +174,7 @@ func updateCommand() *cli.Command {
 		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
 			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"},
+			&cli.StringFlag{Name: "spot", Usage: "`PERCENT` of the price for interruptible work, which you may end after a notice of two minutes; 0 for no such work"},
 			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: volumes (containers from images, in gVisor, with encrypted volumes), sandbox (without volumes), process, or auto for the best that this machine can"},
 			&cli.BoolFlag{Name: "cuda", Usage: "tell the market the newest CUDA that the installed driver has, after an upgrade of the driver"}),
 		Action: runUpdate,
@@ -184,8 +185,15 @@ func runUpdate(c *cli.Context) error {
 	var change register.Change
 	var policy pricing.Policy
 	var err error
-	if !c.IsSet("price") && !c.IsSet("status") && !c.IsSet("isolation") && !c.Bool("cuda") {
-		return usage(errors.New("nothing to update; give --price, --status, --isolation or --cuda"))
+	if !c.IsSet("price") && !c.IsSet("spot") && !c.IsSet("status") && !c.IsSet("isolation") && !c.Bool("cuda") {
+		return usage(errors.New("nothing to update; give --price, --spot, --status, --isolation or --cuda"))
+	}
+	if text := c.String("spot"); text != "" {
+		spot, err := market.ParsePercent(text)
+		if err != nil {
+			return usage(fmt.Errorf("--spot: %w", err))
+		}
+		change.SpotBPS = &spot
 	}
 	if text := c.String("isolation"); text != "" {
 		if change.Isolation, err = isolationFlag(c, text); err != nil {

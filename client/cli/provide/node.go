@@ -27,6 +27,7 @@ func nodeCommands(s command.Streams) []*cli.Command {
 				Name: "update", Usage: "set the ask and the status", ArgsUsage: "NODE",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "price", Usage: "`USDC` per GPU-hour"},
+					&cli.StringFlag{Name: "spot", Usage: "`PERCENT` of the price for interruptible work, which you may end after a notice of two minutes; 0 for no such work"},
 					&cli.StringFlag{Name: "status", Usage: "active, hibernated or draining"},
 				},
 				Action: action(s, (*session).nodeUpdate),
@@ -182,10 +183,18 @@ func (s *session) nodeUpdate() error {
 		return err
 	}
 	priceText, statusText := s.CLI.String("price"), s.CLI.String("status")
-	if priceText == "" && statusText == "" {
-		return service.Usage("nothing to change", "give --price, --status or both")
+	spotText := s.CLI.String("spot")
+	if priceText == "" && statusText == "" && spotText == "" {
+		return service.Usage("nothing to change", "give --price, --spot or --status")
 	}
 	var terms operate.Terms
+	if spotText != "" {
+		spot, err := market.ParsePercent(spotText)
+		if err != nil {
+			return service.Usage("--spot: "+err.Error(), "")
+		}
+		terms.SpotBPS = &spot
+	}
 	if priceText != "" {
 		price, err := market.ParsePrice(priceText)
 		if err != nil {

@@ -19,6 +19,7 @@ pub struct NodeUpdated {
     pub status: u8,
     pub isolation: u8,
     pub cuda: u16,
+    pub spot_bps: u16,
 }
 
 /// A node is measured by these terms of its model from now on.

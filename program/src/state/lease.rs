@@ -4,7 +4,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::RATING_SECS_PER_PAID;
+use crate::constants::{RATING_SECS_PER_PAID, SPOT_LEAST_NOTICES};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::fees::bps_of;
 use crate::math::pricing::cost;
@@ -162,6 +162,9 @@ pub struct Lease {
     pub of_first_keeper: u8,
     /// 1 once it failed because its node was away by the keepers' votes, before the report: its fault is there already.
     pub away: u8,
+    /// 1 when it may end at a short notice: its node promised no more, see [`Lease::promised_secs`].
+    pub interruptible: u8,
+    pub pad: [u8; 7],
 }
 
 impl Lease {
@@ -229,14 +232,34 @@ impl Lease {
         bps_of(self.paid, self.fee_bps)
     }
 
-    /// The protocol's share of all the time that it is funded for.
-    pub fn fee_funded(&self) -> Result<u64> {
+    /// The seconds that its node promised: all that it is funded for. Of an interruptible lease what it has served, and
+    /// its notice.
+    fn promised_secs(&self) -> Result<u32> {
         let extended = self.funded_until.saturating_sub(self.started_at).max(0);
-        let seconds = match self.started_at {
+        let funded = match self.started_at {
             0 => self.duration_secs,
             _ => u32::try_from(extended).ok().or_overflow()?,
         };
-        bps_of(self.owed(seconds)?, self.fee_bps)
+        if self.interruptible == 0 {
+            return Ok(funded);
+        }
+        let served = self.billable_secs(self.ended_at);
+        Ok(funded.min(served.saturating_add(self.notice_secs)).max(self.paid_secs))
+    }
+
+    /// The protocol's share of all the time that its node promised.
+    pub fn fee_promised(&self) -> Result<u64> {
+        bps_of(self.owed(self.promised_secs()?)?, self.fee_bps)
+    }
+
+    /// From when on its provider may end it, once it has given notice.
+    pub fn notice_over(&self) -> Result<i64> {
+        let over = self.notice_at.checked_add(self.notice_secs as i64).or_overflow()?;
+        if self.interruptible == 0 {
+            return Ok(over);
+        }
+        let least = self.notice_secs.checked_mul(SPOT_LEAST_NOTICES).or_overflow()?;
+        Ok(over.max(self.started_at.checked_add(least as i64).or_overflow()?))
     }
 
     /// What the provider has received so far.

@@ -2,11 +2,14 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{AVAILABILITY_SECS, DAY, FIGURE_PERIODS, FULL_AGE_DAYS, MAX_GPUS, SLOW_PERIODS};
+use crate::constants::{AVAILABILITY_SECS, BPS, DAY, FIGURE_PERIODS, FULL_AGE_DAYS, MAX_GPUS, SLOW_PERIODS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
+use crate::math::fees::bps_of;
 use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
-use crate::state::{Availability, Guarantee, NodeRecord, NodeSpec, ScoreRecord, Unhealthy, WorstRecord};
+use crate::state::{
+    Availability, Guarantee, NodeRecord, NodeSpec, Order, ScoreRecord, Unhealthy, WorstRecord,
+};
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -102,7 +105,9 @@ pub struct Node {
     pub devices_seen: u8,
     /// Leases in a row that it did not start; a lease that paid ends the row.
     pub missed: u8,
-    pub reserved: [u8; 6],
+    /// Its ask for interruptible work, of its price; 0 when it takes none.
+    pub spot_bps: u16,
+    pub reserved: [u8; 4],
     /// First second of the guarantee: the start of a period.
     pub guaranteed_since: i64,
     /// Seconds up, by applied leaves of whole periods within the guarantee.
@@ -209,6 +214,14 @@ impl Node {
 
     pub fn free_gpus(&self) -> u8 {
         (self.all_gpus() & !self.gpu_mask).count_ones() as u8
+    }
+
+    /// What it asks of an order, µUSDC per GPU-hour; 0 when it takes no such work.
+    pub fn ask(&self, order: &Order) -> Result<u64> {
+        if order.interruptible == 0 {
+            return Ok(self.price);
+        }
+        bps_of(self.price, self.spot_bps)
     }
 
     /// Sets the lowest `count` free bits and returns them.
@@ -359,6 +372,7 @@ impl Node {
             && self.gpu_mask & !self.all_gpus() == 0
             && (self.live_leases == 0) == (self.gpu_mask == 0)
             && self.price > 0
+            && (self.spot_bps as u64) <= BPS
             && self.claims_missing <= self.spec.gpus
             && self.checks_passed <= self.checks_total
             && self.uptime_bps <= 10_000

@@ -208,6 +208,9 @@ pub struct Order {
     pub started: u8,
     /// 1 when another keeper had to make awards that the keeper of the first one did not: that one earns nothing by it.
     pub stopped: u8,
+    /// 1 when its leases may end at a short notice, for nodes' spot prices.
+    pub interruptible: u8,
+    pub pad: [u8; 7],
 }
 
 /// A node's bits in `Order::awarded_nodes`. Those of another order are others: nobody can register nodes that share the

@@ -31,7 +31,14 @@ fn owner_and_agent_set_the_ask() {
     let meta = w.ok(update(&provider.wallet(), &provider, &machine, ASK + 1, NODE_ACTIVE), &[&provider.key]);
     assert_emitted(
         &meta,
-        &NodeUpdated { node: machine.node, price: ASK + 1, status: NODE_ACTIVE, isolation: 0, cuda: 0 },
+        &NodeUpdated {
+            node: machine.node,
+            price: ASK + 1,
+            status: NODE_ACTIVE,
+            isolation: 0,
+            cuda: 0,
+            spot_bps: 0,
+        },
     );
     let node: Node = w.read(&machine.node);
     assert_eq!((node.price, node.ask_since), (ASK + 1, w.now()));
@@ -97,6 +104,8 @@ fn an_ask_is_not_zero_and_a_status_is_one_to_choose() {
     let (mut w, provider, machine) = ready();
     let by = provider.wallet();
     w.refused(update(&by, &provider, &machine, 0, NODE_ACTIVE), &[&provider.key], MarketError::ZeroPrice);
+    let dear = ix::with_spot(update(&by, &provider, &machine, ASK, NODE_ACTIVE), 10_001);
+    w.refused(dear, &[&provider.key], MarketError::SpotPriceOutOfRange);
     for status in [0, NODE_RETIRED, NODE_SUSPENDED, 6, 255] {
         let instruction = update(&by, &provider, &machine, ASK, status);
         w.refused(instruction, &[&provider.key], MarketError::WrongNodeStatus);

@@ -190,6 +190,9 @@ fn only_active_nodes_with_covered_stake_at_no_more_than_the_price() {
     w.alter(&offer.machine.node, |n: &mut Node| (n.status, n.price) = (NODE_ACTIVE, 3_000_001));
     w.refused(offer.award(), &[&offer.keeper.key], MarketError::PriceTooHigh);
     w.alter(&offer.machine.node, |n: &mut Node| n.price = 3_000_000);
+    w.alter(&offer.order, |o: &mut Order| o.interruptible = 1);
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::NoSpotPrice);
+    w.alter(&offer.order, |o: &mut Order| o.interruptible = 0);
     w.alter(&offer.machine.node, |n: &mut Node| n.reserved_stake = 1);
     w.refused(offer.award(), &[&offer.keeper.key], MarketError::InsufficientStake);
     w.alter(&offer.machine.node, |n: &mut Node| n.reserved_stake = 0);

@@ -47,9 +47,10 @@ type NodeUpdateArgs struct {
 	Status    market.NodeStatus
 	Isolation *market.Isolation // nil stays
 	CUDA      *market.CUDA      // nil stays
+	SpotBPS   *uint16           // of the price, what interruptible work costs; 0 for no such work, nil stays
 }
 
-// NodeUpdate writes ask, status, isolation and CUDA.
+// NodeUpdate writes ask, spot ask, status, isolation and CUDA.
 func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	isolation, cuda := a.Node.Spec.Isolation, a.Node.Spec.Cuda
 	if a.Isolation != nil {
@@ -58,7 +59,11 @@ func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	if a.CUDA != nil {
 		cuda = uint16(*a.CUDA)
 	}
-	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), isolation, cuda, a.Authority, a.Node.Provider, a.Node.Address)
+	spot := a.Node.SpotBps
+	if a.SpotBPS != nil {
+		spot = *a.SpotBPS
+	}
+	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), isolation, cuda, spot, a.Authority, a.Node.Provider, a.Node.Address)
 	return finish(ix, err)
 }
 

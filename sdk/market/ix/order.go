@@ -21,6 +21,7 @@ type OrderCreateArgs struct {
 	RunToCompletion bool     // the lease ends with its job
 	Sealed          bool     // nodes bid in an auction: AuctionOpen belongs into the same transaction
 	Redundant       bool     // all nodes run the same job, and only what most of them show is paid; needs RunToCompletion and NoMigration
+	Interruptible   bool     // the lease takes the node's spot price and may end at a short notice; not with RunToCompletion, Sealed or Redundant
 	NoMigration     bool     // a failed lease must not move to another node
 	JobDigest       [32]byte // messages.JobSpec.Digest
 	Requirement     market.Requirement
@@ -30,7 +31,7 @@ type OrderCreateArgs struct {
 func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
 	args := bindings.OrderArgs{
 		Nonce: a.Nonce, MaxPrice: uint64(a.MaxPrice), DurationSecs: a.Duration, Nodes: a.Nodes, GpusPerNode: a.GPUsPerNode,
-		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), Mode: flag(a.Sealed), Redundant: flag(a.Redundant),
+		RunToCompletion: flag(a.RunToCompletion), NoMigration: flag(a.NoMigration), Mode: flag(a.Sealed), Redundant: flag(a.Redundant), Interruptible: flag(a.Interruptible),
 		ImageDigest: a.JobDigest, Requirement: a.Requirement,
 	}
 	ix, err := bindings.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), market.MarketAddress(), market.CreditsAddress(a.Customer),

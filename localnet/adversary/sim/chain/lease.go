@@ -80,7 +80,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	if err != nil {
 		return err
 	}
-	reserved, err := market.Cost(n.Ask(), o.GpusPerNode, market.HeldSecs(o.DurationSecs, o.StartSecs))
+	reserved, err := market.Cost(n.AskOf(o), o.GpusPerNode, market.HeldSecs(o.DurationSecs, o.StartSecs))
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,15 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	p.Provider.LiveLeases++
 	l := &market.Lease{Meta: market.Meta{Address: key}}
 	l.Order, l.Lease.Node, l.Lease.Provider, l.Customer, l.Lease.Keeper = o.Address, n.Address, p.Address, o.Customer, k.Wallet
-	l.NodeKey, l.Price, l.Score, l.Reserved = n.NodeKey, n.Price, score, uint64(reserved)
+	l.NodeKey, l.Price, l.Score, l.Reserved = n.NodeKey, uint64(n.AskOf(o)), score, uint64(reserved)
 	l.AwardedAt, l.DurationSecs, l.NoticeSecs = t.now, o.DurationSecs, params.NoticeSecs
 	l.SettleSecs, l.RatingSecs, l.FeeBps = params.PeriodSecs*uint32(params.SettleDeadlinePeriods), params.RatingSecs, params.FeeBps
 	l.GraceSecs, l.AwardBps, l.ChallengeUntil = params.MigrationGraceSecs, params.AwardBps, t.now+int64(params.ChallengeSecs)
 	l.SlashOfflineBps, l.SlashBadWorkBps, l.GpuMask, l.Gpus = params.SlashOfflineBps, params.SlashBadWorkBps, mask, o.GpusPerNode
 	l.Lease.Status, l.RunToCompletion, l.MayMigrate = uint8(market.LeaseAwarded), o.RunToCompletion, 1-o.NoMigration
+	if l.Interruptible = o.Interruptible; l.Interruptible != 0 {
+		l.NoticeSecs = min(l.NoticeSecs, market.SpotNoticeSecs)
+	}
 	l.Lease.Version = market.LayoutVersion
 	l.LastFault, l.FaultWindow = n.Convictions, ^uint32(0)
 	t.set(key, l)

@@ -64,7 +64,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     let node = &mut accounts.node;
     if failed {
         let record = node.record(now);
-        node.failed(accounts.lease.fee_funded()?)?;
+        node.failed(accounts.lease.fee_promised()?)?;
         node.keep_record(&record, now);
         node.note_missed(accounts.order.start_secs, now)?;
     }

@@ -82,7 +82,7 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
         return ends(ENDED_BY_PROVIDER, now, true);
     }
     let given = lease.notice_at != 0;
-    if given && now >= lease.notice_at.checked_add(lease.notice_secs as i64).or_overflow()? {
+    if given && now >= lease.notice_over()? {
         return ends(ENDED_BY_PROVIDER, now, true);
     }
     if immediate {
@@ -142,7 +142,7 @@ pub fn finish(
     // A lease that was served counts when its fee is swept: at its close.
     lease.kept_word = u8::from(kept_word);
     if !kept_word {
-        node.failed(lease.fee_funded()?)?;
+        node.failed(lease.fee_promised()?)?;
     }
     node.keep_record(&record, now);
     provider.live_leases = provider.live_leases.checked_sub(1).or_overflow()?;

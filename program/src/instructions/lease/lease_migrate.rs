@@ -10,7 +10,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseMigrated;
 use crate::instructions::lease::lease_end::{finish, Ending};
-use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
+use crate::instructions::order::award::{ask_within, require_suitable, write_lease, Parties, Terms};
 use crate::math::pricing::cost;
 use crate::seeds;
 use crate::state::{
@@ -52,13 +52,13 @@ pub struct LeaseMigrate {
     pub system_program: Program<System>,
 }
 
-/// Returns the latest end of the new lease.
-fn validate(accounts: &LeaseMigrate, now: i64) -> Result<i64> {
+/// Returns the price and the latest end of the new lease.
+fn validate(accounts: &LeaseMigrate, now: i64) -> Result<(u64, i64)> {
     require!(accounts.failed.status == LEASE_FAILED, MarketError::WrongLeaseStatus);
     require!(accounts.failed.can_migrate()?, MarketError::MigrationNotAllowed);
     let left = accounts.failed.undelivered_secs()? as i64;
     let end = accounts.order.start_by(now)?.checked_add(left).or_overflow()?;
-    require!(accounts.node.price <= accounts.failed.price, MarketError::PriceTooHigh);
+    let price = ask_within(&accounts.node, &accounts.order, accounts.failed.price)?;
     require_suitable(
         &accounts.market,
         &accounts.keeper,
@@ -68,13 +68,13 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<i64> {
         now,
         end,
     )?;
-    Ok(end)
+    Ok((price, end))
 }
 
 /// `max_score` is what the keeper found, as in `order_award`.
 pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let end = validate(&ctx.accounts, now)?;
+    let (price, end) = validate(&ctx.accounts, now)?;
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
     let duration_secs = accounts.failed.undelivered_secs()?;
@@ -94,7 +94,6 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result
     )?;
 
     // What the failed lease gave back is at least this: parts rounded down are not more than the whole.
-    let price = accounts.node.price;
     let reserved = cost(price, accounts.failed.gpus, duration_secs)?;
     let credits = &mut accounts.credits;
     credits.reserve(reserved)?;

@@ -1,9 +1,9 @@
-//! The provider or the machine's agent sets the ask, the status, how jobs are isolated and the CUDA of the driver. With
+//! The provider or the machine's agent sets the ask, the spot ask, the status, how jobs are isolated and the CUDA of the driver. With
 //! the status active the node's stake is topped up from stake that no node has.
 
 use anchor_lang::prelude::*;
 
-use crate::constants::MAX_ISOLATION;
+use crate::constants::{BPS, MAX_ISOLATION};
 use crate::errors::MarketError;
 use crate::events::{NodeStaked, NodeUpdated};
 use crate::state::{
@@ -55,15 +55,17 @@ pub(crate) fn handler(
     status: u8,
     isolation: u8,
     cuda: u16,
+    spot_bps: u16,
 ) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, price, status, isolation, cuda, now)?;
+    require!((spot_bps as u64) <= BPS, MarketError::SpotPriceOutOfRange);
     let address = *ctx.accounts.node.address();
     let node = &mut ctx.accounts.node;
     node.spec.isolation = isolation;
     node.spec.cuda = cuda;
-    if node.price != price {
-        node.price = price;
+    if (node.price, node.spot_bps) != (price, spot_bps) {
+        (node.price, node.spot_bps) = (price, spot_bps);
         node.ask_since = now;
     }
     node.set_status(status, now)?;
@@ -74,7 +76,7 @@ pub(crate) fn handler(
         let by_wallet = *ctx.accounts.authority.address() == ctx.accounts.provider.wallet;
         level_stake(node, &mut ctx.accounts.provider, by_wallet, now)?;
     }
-    emit!(NodeUpdated { node: address, price, status, isolation, cuda });
+    emit!(NodeUpdated { node: address, price, status, isolation, cuda, spot_bps });
     node.invariant()
 }
 

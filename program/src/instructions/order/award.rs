@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{VERSION, WITHHELD_FACTOR};
+use crate::constants::{SPOT_NOTICE_SECS, VERSION, WITHHELD_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::pricing::cost;
 use crate::math::reputation::reputation_bps;
@@ -13,6 +13,14 @@ use crate::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
     ORDER_OPEN, OUTPUT_NONE, OUTPUT_WANTED,
 };
+
+/// What the node asks of the order, at most `max_price`.
+pub fn ask_within(node: &Node, order: &Order, max_price: u64) -> Result<u64> {
+    let ask = node.ask(order)?;
+    require!(ask > 0, MarketError::NoSpotPrice);
+    require!(ask <= max_price, MarketError::PriceTooHigh);
+    Ok(ask)
+}
 
 /// Awards are open, the keeper may make them, and the node may take this work, which ends at `end` at the latest, now.
 /// Its price is checked elsewhere.
@@ -103,7 +111,9 @@ pub fn write_lease(
     lease.awarded_at = now;
     lease.challenge_until = now.checked_add(params.challenge_secs as i64).or_overflow()?;
     lease.duration_secs = terms.duration_secs;
-    lease.notice_secs = params.notice_secs;
+    lease.interruptible = order.interruptible;
+    let spot = if order.interruptible == 1 { SPOT_NOTICE_SECS } else { u32::MAX };
+    lease.notice_secs = params.notice_secs.min(spot);
     lease.settle_secs = params.settle_deadline_secs()?;
     lease.rating_secs = params.rating_secs;
     lease.grace_secs = params.migration_grace_secs;

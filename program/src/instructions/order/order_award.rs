@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::MODE_INSTANT;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseAwarded;
-use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
+use crate::instructions::order::award::{ask_within, require_suitable, write_lease, Parties, Terms};
 use crate::seeds;
 use crate::state::{Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_OPEN};
 
@@ -37,24 +37,24 @@ pub struct OrderAward {
     pub system_program: Program<System>,
 }
 
-/// The order waits for a node. Returns the latest end of its lease.
-fn validate(accounts: &OrderAward, now: i64) -> Result<i64> {
+/// The order waits for a node. Returns the price and the latest end of its lease. In an instant order the standing ask is
+/// the bid.
+fn validate(accounts: &OrderAward, now: i64) -> Result<(u64, i64)> {
     let (order, node) = (&accounts.order, &accounts.node);
     require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
     require!(order.mode == MODE_INSTANT, MarketError::WrongOrderMode);
     require!(now <= order.award_deadline, MarketError::TooLate);
-    require!(node.price <= order.max_price, MarketError::PriceTooHigh);
+    let price = ask_within(node, order, order.max_price)?;
     let end = order.latest_end()?;
     require_suitable(&accounts.market, &accounts.keeper, order, node, &accounts.gpu_model, now, end)?;
-    Ok(end)
+    Ok((price, end))
 }
 
 /// `max_score` is what the keeper found: should the node have got worse since, the award is refused instead of unjust.
 pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let end = validate(&ctx.accounts, now)?;
-    // In an instant order the standing ask is the bid.
-    let (price, bump) = (ctx.accounts.node.price, ctx.bumps.lease);
+    let (price, end) = validate(&ctx.accounts, now)?;
+    let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
     let parties = Parties {
         market: &accounts.market,

@@ -29,6 +29,8 @@ pub struct OrderArgs {
     pub no_migration: u8,
     /// 1 to have all nodes run the same job and pay those that the majority agrees with.
     pub redundant: u8,
+    /// 1 to take nodes' spot prices: their providers may end the leases at a short notice.
+    pub interruptible: u8,
     pub image_digest: [u8; 32],
     pub requirement: Requirement,
 }
@@ -62,6 +64,16 @@ fn redundancy_is_sound(args: &OrderArgs) -> bool {
         && args.nodes % 2 == 1
 }
 
+/// What may be interrupted is neither guaranteed nor compared, and its price is a standing ask. A node that may end it with
+/// its job could leave at any second.
+fn interruption_is_sound(args: &OrderArgs) -> bool {
+    args.interruptible == 1
+        && args.mode == MODE_INSTANT
+        && args.run_to_completion == 0
+        && args.redundant == 0
+        && args.requirement.guaranteed == 0
+}
+
 fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
     accounts.market.orders_open()?;
     let most_nodes = match args.mode {
@@ -75,7 +87,8 @@ fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
         && (1..=MAX_GPUS).contains(&args.gpus_per_node)
         && args.run_to_completion <= 1
         && args.no_migration <= 1
-        && (args.redundant == 0 || redundancy_is_sound(args));
+        && (args.redundant == 0 || redundancy_is_sound(args))
+        && (args.interruptible == 0 || interruption_is_sound(args));
     require!(sound, MarketError::InvalidRequirement);
     args.requirement.validate()
 }
@@ -112,6 +125,7 @@ pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result
     order.no_migration = args.no_migration;
     order.session_slot = slot;
     order.redundant = args.redundant;
+    order.interruptible = args.interruptible;
     order.status = ORDER_OPEN;
     order.version = VERSION;
     order.bump = bump;

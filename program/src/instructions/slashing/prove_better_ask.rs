@@ -58,8 +58,8 @@ fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// The score of the better node, at its worst during the auction.
-fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
+/// The ask of the better node, and its score at its worst during the auction.
+fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<(u64, u64)> {
     contestable(accounts, now)?;
     let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
     let (asked, site) = if lease.continues == 1 {
@@ -70,14 +70,15 @@ fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     };
     require!(better.ask_since < asked.since && *better.address() != lease.node, MarketError::NotBetter);
     let model = &accounts.gpu_model;
-    let score = score_throughout(better, better.price, model, site, &asked)?;
+    let ask = better.ask(order)?;
+    let score = score_throughout(better, ask, model, site, &asked)?;
     require!(score < lease.score, MarketError::NotBetter);
-    Ok(score)
+    Ok((ask, score))
 }
 
 pub(crate) fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let score = validate(&ctx.accounts, now)?;
+    let (better_price, score) = validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
     Unjust {
         market: &mut accounts.market,
@@ -87,7 +88,7 @@ pub(crate) fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
         payouts: &mut accounts.payouts,
         finder: accounts.finder.account(),
         better: *accounts.better.address(),
-        better_price: accounts.better.price,
+        better_price,
     }
     .punish(score, now)
 }

@@ -93,9 +93,10 @@ pub fn node_update(
     node_set_spec(authority, provider, node, price, status, (0, 0))
 }
 
-/// The same for a node as it is, whose isolation and CUDA stay.
+/// The same for a node as it is, whose isolation, CUDA and spot price stay.
 pub fn node_offer(authority: &Address, at: &Address, node: &Node, price: u64, status: u8) -> Instruction {
-    node_set_spec(authority, &node.provider, at, price, status, (node.spec.isolation, node.spec.cuda))
+    let spec = (node.spec.isolation, node.spec.cuda);
+    with_spot(node_set_spec(authority, &node.provider, at, price, status, spec), node.spot_bps)
 }
 
 /// The same, with how jobs are isolated and the CUDA of the driver.
@@ -109,8 +110,15 @@ pub fn node_set_spec(
 ) -> Instruction {
     build(
         accounts::NodeUpdate { authority: *authority, provider: *provider, node: *node },
-        instruction::NodeUpdate { price, status, isolation, cuda },
+        instruction::NodeUpdate { price, status, isolation, cuda, spot_bps: 0 },
     )
+}
+
+/// A `node_update` that sets a spot price too, basis points of the price: its last argument.
+pub fn with_spot(mut update: Instruction, spot_bps: u16) -> Instruction {
+    let at = update.data.len() - 2;
+    update.data[at..].copy_from_slice(&spot_bps.to_le_bytes());
+    update
 }
 
 /// `authority` is the provider's wallet or the node's key.

@@ -21,6 +21,7 @@ pub fn order_args(nonce: u64) -> OrderArgs {
         run_to_completion: 0,
         no_migration: 0,
         redundant: 0,
+        interruptible: 0,
         image_digest: [1; 32],
         requirement: Requirement {
             region: [0; 16],

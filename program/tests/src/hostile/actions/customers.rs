@@ -70,7 +70,11 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
         args.nodes = s.below(256) as u8;
     }
     args.no_migration = u8::from(s.once_in(4));
+    if s.once_in(4) {
+        (args.interruptible, args.run_to_completion) = (1, u8::from(s.once_in(9)));
+    }
     if s.once_in(5) {
+        args.interruptible = u8::from(s.once_in(9));
         // One GPU each of three machines, so that more than one such job fits the cast.
         (args.nodes, args.gpus_per_node, args.redundant) = (3, 1, 1);
         (args.run_to_completion, args.no_migration) = (1, 1);

@@ -126,7 +126,8 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
     }
     let isolation = if s.once_in(20) { s.below(256) as u8 } else { s.below(3) as u8 };
     let cuda = if s.once_in(3) { 1_100 + s.below(300) as u16 } else { node.spec.cuda };
-    one(ix::node_set_spec(&authority, &node.provider, &at, price, status, (isolation, cuda)))
+    let set = ix::node_set_spec(&authority, &node.provider, &at, price, status, (isolation, cuda));
+    one(ix::with_spot(set, s.below(10_100) as u16))
 }
 
 pub fn node_retire(s: &mut Scene) -> Option<Plan> {

@@ -1,6 +1,6 @@
 //! Leases: what was awarded stays, time is paid once, nobody is cheated out of the rest.
 
-use gantry_market::constants::MODE_SEALED;
+use gantry_market::constants::{MODE_SEALED, SPOT_NOTICE_SECS};
 use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_bps;
@@ -71,7 +71,7 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     // What an auction's award costs is in the rules about auctions.
     let sealed = act.name == "auction_award";
     must!(
-        (sealed || lease.price == node.price) && lease.price <= order.max_price,
+        (sealed || lease.price == ask(node, order)) && (1..=order.max_price).contains(&lease.price),
         "the ask is the price",
         "{at}"
     );
@@ -110,9 +110,17 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
             .is_ok()
     });
     must!(suits, "the node satisfies the order", "{at}");
-    let terms = (lease.fee_bps, lease.notice_secs) == (market.params.fee_bps, market.params.notice_secs);
+    let short = if order.interruptible == 1 { SPOT_NOTICE_SECS } else { u32::MAX };
+    let terms = (lease.fee_bps, lease.notice_secs, lease.interruptible)
+        == (market.params.fee_bps, market.params.notice_secs.min(short), order.interruptible);
     must!(terms, "a lease takes the market's terms", "{at}");
     Ok(())
+}
+
+/// What a node asks of an order: its price, or of interruptible work a part of it.
+pub fn ask(node: &Node, order: &Order) -> u64 {
+    let part = if order.interruptible == 1 { node.spot_bps } else { 10_000 };
+    (u128::from(node.price) * u128::from(part) / 10_000) as u64
 }
 
 fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Verdict {
@@ -130,7 +138,8 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
             == (after.award_price, after.award_score, after.failed_at)
         && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
             == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
-        && (before.grace_secs, before.challenge_until) == (after.grace_secs, after.challenge_until)
+        && (before.grace_secs, before.challenge_until, before.interruptible)
+            == (after.grace_secs, after.challenge_until, after.interruptible)
         && (before.forfeit, before.of_first_keeper) == (after.forfeit, after.of_first_keeper)
         && (before.resolved_at == after.resolved_at || act.name == "output_resolve");
     must!(same, "a lease's terms stay", "{}: {at}", act.name);
@@ -253,7 +262,9 @@ fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, aft
     let most = after.owed(after.billable_secs(after.ended_at)).ok();
     let held = after.provider_total().ok().and_then(|paid| paid.checked_add(after.reserved));
     must!(held == most, "what cannot be owed is free at once", "{at}: holds {held:?}, may owe {most:?}");
-    let noticed = before.notice_at != 0 && act.now >= before.notice_at + i64::from(before.notice_secs);
+    let notice = i64::from(before.notice_secs);
+    let least = if before.interruptible == 1 { before.started_at + 5 * notice } else { 0 };
+    let noticed = before.notice_at != 0 && act.now >= (before.notice_at + notice).max(least);
     let leaves = by_provider
         && !over
         && !act.customer_acts(&before.customer)

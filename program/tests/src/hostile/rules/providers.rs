@@ -312,10 +312,10 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         return Ok(());
     }
     let (before, after) = change.both().expect("neither created nor closed");
-    // Only how it isolates jobs may change, while it takes none.
+    // Only how it isolates jobs and the CUDA of its driver may change, while it takes none.
     let mut spec = before.spec;
     if act.name == "node_update" && before.status != NODE_ACTIVE {
-        spec.isolation = after.spec.isolation;
+        (spec.isolation, spec.cuda) = (after.spec.isolation, after.spec.cuda);
     }
     let fixed = (before.provider, before.node_key, before.required_stake, before.registered_at)
         == (after.provider, after.node_key, after.required_stake, after.registered_at)
@@ -326,7 +326,7 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     let by_agent = act.signed(&before.node_key);
     own_stake(act, change.at, before, after)?;
     must!(
-        before.price == after.price || by_owner || by_agent,
+        (before.price, before.spot_bps) == (after.price, after.spot_bps) || by_owner || by_agent,
         "owner or machine set the ask",
         "{}: {at}",
         act.name

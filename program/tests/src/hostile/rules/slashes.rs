@@ -10,6 +10,7 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
+use super::leases::ask;
 use super::{must, omitted, Act, Verdict};
 use crate::measure::Measured;
 use crate::pda;
@@ -49,7 +50,8 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         "prove_better_ask" => {
             let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
             let better = act.ledger.get::<Node>(&act.instruction.accounts[4].pubkey)?;
-            let offer = (better.price, score_of_better(act, lease)?);
+            let order = act.ledger.get::<Order>(&lease.order)?;
+            let offer = (ask(better, order), score_of_better(act, lease)?);
             unjust_cut(act, market, lease, offer)
         }
         "prove_omitted_bid" => omitted::cut_of(act, market),
@@ -117,7 +119,7 @@ fn score_of_better(act: &Act, lease: &Lease) -> Option<u64> {
     } else {
         order.latest_end().ok()?
     };
-    score(better.price, reputation, record.guarantee.bps_until(end)).ok()
+    score(ask(better, order), reputation, record.guarantee.bps_until(end)).ok()
 }
 
 /// What a proof of an unjust award does to its lease: no share for its keeper, and no higher price than the better offer's
@@ -306,7 +308,7 @@ fn better_ask(act: &Act) -> Verdict {
             && order.redundant == 0
             && (alone || !had_a_part(act, before, &at))
             && node.status == NODE_ACTIVE
-            && node.price <= most
+            && (1..=most).contains(&ask(node, order))
             && at != before.node
     });
     must!(sound, "a better node could have had the order", "{at}");
@@ -314,6 +316,6 @@ fn better_ask(act: &Act) -> Verdict {
     must!(lower.is_some(), "what is compared has not moved", "{at}");
     let lower = lower.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when another node scored lower", "{at}: {}", before.score);
-    let price = better.map_or(0, |better| better.price);
+    let price = order.zip(better).map_or(0, |(order, better)| ask(better, order));
     repriced(&at, before, after, price)
 }

@@ -53,6 +53,7 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 
 	out := d.b.output(l, d.r.args.Nodes > 1)
 	defer d.renewing(ctx, l)()
+	defer d.awaitNotice(ctx, l)()
 	defer d.awaitServing(ctx, l)()
 	inspected := d.inspecting(ctx, l, halt)
 	err := d.followUntilFailed(ctx, l, out)
@@ -77,7 +78,7 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 		if cur, ok := d.v.Lease(l.Address); ok && cur.State() == market.LeaseRunning {
 			d.b.tell(Exited{Lease: cur, ExitCode: int(st.ExitCode)})
 		}
-		return st, nil
+		return st, d.interruptedBy(ctx, l)
 	}
 	stop := d.b.waiting(Wait{For: WaitEnd, Order: d.order})
 	err = d.v.WaitFor(ctx, func(v *view.View) bool {

@@ -186,6 +186,8 @@ type (
 		Lease    market.Lease
 		Accepted bool
 	}
+	// Noticed: the machine has given notice of an interruptible lease.
+	Noticed struct{ Lease market.Lease }
 	// LeaseOver: the lease has ended before its job was handed over by this call. Closed: its account is gone.
 	LeaseOver struct {
 		Lease  market.Lease
@@ -261,6 +263,7 @@ func (MachineFailed) event()       {}
 func (Moved) event()               {}
 func (Continued) event()           {}
 func (OutputCompared) event()      {}
+func (Noticed) event()             {}
 func (LeaseOver) event()           {}
 func (LeaseServed) event()         {}
 func (HistoryUnread) event()       {}

@@ -25,6 +25,9 @@ func WriteLease(p *Page, j *service.Lease) {
 	if j.Status == market.LeaseRunning.String() {
 		fmt.Fprintf(p, "  money ends %s UTC", service.When(j.FundedUntil))
 	}
+	if j.LeavesAt != 0 {
+		fmt.Fprintf(p, "  its machine has given notice and may leave from %s UTC", service.When(j.LeavesAt))
+	}
 	if j.Output != "" {
 		fmt.Fprintf(p, "  output %s", j.Output)
 	}
@@ -118,5 +121,5 @@ func amounts(l *service.Lease) string {
 }
 
 func leaseEnds(l *service.Lease, now int64) string {
-	return strings.TrimSuffix(screen.Ends(cmp.Or(l.EndedAt, l.FundedUntil), now), " UTC")
+	return strings.TrimSuffix(screen.Ends(cmp.Or(l.EndedAt, l.LeavesAt, l.FundedUntil), now), " UTC")
 }

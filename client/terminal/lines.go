@@ -171,6 +171,8 @@ func (s Lines) leaseEvent(e buy.Event) {
 			break
 		}
 		s.Say(" ✗ output   of %s is not what most machines have; it is not paid", service.Short(e.Lease.Node))
+	case buy.Noticed:
+		s.Say(" ! notice   %s wants its machine back: the lease may end from %s UTC", service.Short(e.Lease.Node), service.When(e.Lease.NoticeOver()))
 	case buy.LeaseOver:
 		s.Say(" · over     %s", e)
 	case buy.LeaseServed:

@@ -78,7 +78,20 @@ func WriteOffers(p *Page, f *service.Found, sorted bool) {
 		more += "; the others do not" + service.Unfit(f.Unfit)
 	}
 	p.Hint(more)
+	if n := interruptible(f.Offers); n > 0 {
+		p.Hint(fmt.Sprintf("interruptible work for less on %s of these: gantry search spot", service.Plural(n, "machine")))
+	}
 	p.Hint("rent one: gantry deploy --gpu MODEL   models: gantry gpus")
+}
+
+// interruptible counts machines whose spot price is below their price.
+func interruptible(offers []service.Offer) (n int) {
+	for i := range offers {
+		if spot := offers[i].Spot; spot != "" && spot != offers[i].Price {
+			n++
+		}
+	}
+	return n
 }
 
 // asksImage reports whether machines were asked how an image has started.

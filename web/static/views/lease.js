@@ -51,7 +51,7 @@ const over = (l, why) => ['ended', 'failed'].includes(l.status) && el('section',
 const auditCard = (l) => el('section', { class: 'card pad row' }, el('span', { class: 'proof' }, icon('seal', 's20')), el('div', { class: 'grow' }, el('div', { class: 'medium' }, 'Does it add up?'), el('div', { class: 't3 small' }, 'Every amount, signature and proof')), el('a', { class: 'btn sm', href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit', 'aria-label': 'Audit this lease' }, 'Audit'));
 
 const details = (l) => inCard({ name: 'Details', level: 'h3' }, pairs(
-  ['Awarded', when(l.awardedAt)], ['Started', when(l.startedAt)], ['Money ends', when(l.fundedUntil)], ['Ended', when(l.endedAt)], ['Used', span(l.usedSeconds)], ['Paid for', span(l.paidSeconds)],
+  ['Awarded', when(l.awardedAt)], ['Started', when(l.startedAt)], ['Money ends', when(l.fundedUntil)], ['Ended', when(l.endedAt)], ['Interruptible', l.spot && 'yes'], ['Machine may leave from', when(l.leavesAt)], ['Used', span(l.usedSeconds)], ['Paid for', span(l.paidSeconds)],
   ['Receipts say', span(l.receiptSeconds)], ['Keepers confirm', span(l.verifiedSeconds)], ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : ''], ['Fee in what is paid', exact(l.feeIncluded)],
   ['Price of the award', l.awardPricePerGpuHour && `${exact(l.awardPricePerGpuHour)}${nb}/h`], ['Output', l.output], ['Inspection', l.inspection && inspections[l.inspection.state]], ['', l.inspection?.why], ['Rating', l.rating && `${l.rating} of 5`],
   ['Order', address(l.order, 'order')], ['Customer', address(l.customer, 'customer')], ['Snapshot', l.snapshot && el('code', {}, l.snapshot)]));

@@ -84,10 +84,10 @@ export const most = (r, m, price = r.maxPricePerGpuHour) => reserved(m, price, r
 export const search = (r, t) => [`gpu=${r.gpu.replace(/\s/g, '')}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.minTops && `tops>=${r.minTops}`,
   r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`,
   r.cpus && `cpus>=${r.cpus}`, r.memoryMiB && `ram>=${Math.ceil(r.memoryMiB / 1024)}`, r.diskMiB && `disk>=${Math.ceil(r.diskMiB / 1024)}`, r.cuda && `cuda>=${r.cuda}`,
-  (t || r.image) && 'sandbox', !r.allowSimulated && 'real'].filter(Boolean).join(' ');
+  (t || r.image) && 'sandbox', r.spot && 'spot', !r.allowSimulated && 'real'].filter(Boolean).join(' ');
 
 const quoted = (text) => (/^[\w./:=@%+-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`);
 
 // command is what does the same in a terminal.
 export const command = (r, t, open) => ['gantry deploy', open ? `--model ${quoted(open.name)}` : t && `--template ${t.name}`, ...Object.entries(r.set ?? {}).filter(([name]) => !t?.parameters?.[name]?.secret).map(([k, v]) => `--set ${quoted(`${k}=${v}`)}`), `--gpu ${quoted(r.gpu)}`, r.count > 1 && `--count ${r.count}`, `--duration ${r.seconds}s`,
-  `--max-price ${r.maxPricePerGpuHour}`, r.region && `--region ${quoted(r.region)}`, r.allowSimulated && '--allow-simulated', r.image && `--image ${quoted(r.image)}`, r.command && `-- ${r.command.map(quoted).join(' ')}`].filter(Boolean).join(' ');
+  `--max-price ${r.maxPricePerGpuHour}`, r.region && `--region ${quoted(r.region)}`, r.spot && '--spot', r.allowSimulated && '--allow-simulated', r.image && `--image ${quoted(r.image)}`, r.command && `-- ${r.command.map(quoted).join(' ')}`].filter(Boolean).join(' ');

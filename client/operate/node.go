@@ -18,11 +18,43 @@ func (d *Desk) Owns(n *market.Node) error {
 	return nil
 }
 
-// Terms are what a node asks and whether it takes leases; nil for what stays.
+// Terms are what a node asks, for interruptible work too, and whether it takes leases; nil for what stays.
 type Terms struct {
 	Price   *market.PricePerHour
 	SpotBPS *uint16
 	Status  *market.NodeStatus
+}
+
+// ParseTerms reads terms from texts: USDC per GPU-hour, percent of it for interruptible work, and a status. An empty one stays.
+func ParseTerms(price, spot, status string) (t Terms, err error) {
+	if price == "" && spot == "" && status == "" {
+		return t, service.Usage("nothing to change", "give --price, --spot or --status")
+	}
+	if price != "" {
+		ask, err := market.ParsePrice(price)
+		if err != nil {
+			return t, err
+		}
+		if ask == 0 {
+			return t, service.Usage("--price is 0", "give a price greater than zero, in USDC per GPU-hour")
+		}
+		t.Price = &ask
+	}
+	if spot != "" {
+		bps, err := market.ParsePercent(spot)
+		if err != nil {
+			return t, service.Usage("--spot: "+err.Error(), "")
+		}
+		t.SpotBPS = &bps
+	}
+	if status != "" {
+		to, err := market.ParseNodeStatus(status)
+		if err != nil {
+			return t, service.Usage("--status: "+err.Error(), "")
+		}
+		t.Status = &to
+	}
+	return t, nil
 }
 
 // SetNode sets the terms of a node.

@@ -182,35 +182,9 @@ func (s *session) nodeUpdate() error {
 	if err != nil {
 		return err
 	}
-	priceText, statusText := s.CLI.String("price"), s.CLI.String("status")
-	spotText := s.CLI.String("spot")
-	if priceText == "" && statusText == "" && spotText == "" {
-		return service.Usage("nothing to change", "give --price, --spot or --status")
-	}
-	var terms operate.Terms
-	if spotText != "" {
-		spot, err := market.ParsePercent(spotText)
-		if err != nil {
-			return service.Usage("--spot: "+err.Error(), "")
-		}
-		terms.SpotBPS = &spot
-	}
-	if priceText != "" {
-		price, err := market.ParsePrice(priceText)
-		if err != nil {
-			return err
-		}
-		if price == 0 {
-			return service.Usage("--price is 0", "give a price greater than zero, in USDC per GPU-hour")
-		}
-		terms.Price = &price
-	}
-	if statusText != "" {
-		status, err := market.ParseNodeStatus(statusText)
-		if err != nil {
-			return service.Usage("--status: "+err.Error(), "")
-		}
-		terms.Status = &status
+	terms, err := operate.ParseTerms(s.CLI.String("price"), s.CLI.String("spot"), s.CLI.String("status"))
+	if err != nil {
+		return err
 	}
 	return s.nodeAct(args[0], func(d *operate.Desk, n *market.Node) (operate.Action, error) { return d.SetNode(n, terms) })
 }

@@ -76,11 +76,26 @@ func (d *demo) containers(ctx context.Context) error {
 }
 
 // visits rents two containers of an image on one machine: one is visited, the other is hostile.
-func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) (err error) {
+func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) error {
+	customer := d.net.Keys.Customers[0]
+	group, ctx := errgroup.WithContext(ctx)
+	var said string
+	over := make(chan struct{}) // said has what the hostile container has printed
+	group.Go(func() (err error) {
+		if said, err = d.runHostile(ctx, customer, image); err == nil {
+			close(over)
+		}
+		return err
+	})
+	group.Go(func() error { return d.visitBoth(ctx, customer, image, size, &said, over, ordered) })
+	return group.Wait()
+}
+
+// visitBoth follows both containers, from the order of the first to the close of their leases.
+func (d *demo) visitBoth(ctx context.Context, customer seed.Wallet, image string, size int64, said *string, over <-chan struct{}, ordered func()) (err error) {
 	story := d.story.track()
 	defer func() { story.end(ctx, err) }()
 	story.begin(containerVisited)
-	customer := d.net.Keys.Customers[0]
 	node, err := d.net.Machine(sandboxes)
 	if err != nil {
 		return err
@@ -112,6 +127,12 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
+	hostile, err := d.beside(ctx, node, lease)
+	if err != nil {
+		return err
+	}
+	ordered()
+	d.audits.add(audited{command: []string{"audit", hostile.Address.String()}, customer: customer, what: "the hostile container"})
 	if err := d.visit(ctx, step, customer, lease.Address.String()); err != nil {
 		return err
 	}
@@ -119,7 +140,7 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 		return err
 	}
 	story.begin(hostileContained)
-	hostile, hostileStep, err := d.hostileContainer(ctx, customer, node, lease, image, ordered)
+	hostileStep, err := d.attack(ctx, customer, node, hostile, lease, said, over)
 	if err != nil {
 		return err
 	}
@@ -127,12 +148,12 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if _, err := d.gantry(ctx, customer, "stop", lease.Address.String()); err != nil {
 		return err
 	}
-	for _, l := range []market.Lease{lease, hostile} {
-		if _, err := d.leaseWhere(ctx, containerWait, l.Address, "to be over", func(l market.Lease, exists bool) bool {
-			return !exists || l.State() == market.LeaseEnded
-		}); err != nil {
-			return err
-		}
+	// A lease that is rated is closed at once; else keepers wait until the time to rate it is over.
+	rated, ratedCtx := errgroup.WithContext(ctx)
+	rated.Go(func() error { return d.overAndRated(ratedCtx, step, customer, &lease, 5) })
+	rated.Go(func() error { return d.overAndRated(ratedCtx, hostileStep, customer, &hostile, 3) })
+	if err := rated.Wait(); err != nil {
+		return err
 	}
 	for _, of := range []struct {
 		step  int

@@ -69,7 +69,8 @@ type demo struct {
 	// reopened is closed when the market has been paused and is open again.
 	reopened chan struct{}
 	// bucket is where snapshots of volumes are kept.
-	bucket *s3server.Server
+	bucket    *s3server.Server
+	cooldowns cooldowns
 	// unneeded has a channel for each machine, closed when the demo needs the machine no more.
 	unneeded map[string]chan struct{}
 }
@@ -132,6 +133,7 @@ func (d *demo) open(ctx context.Context) (err error) {
 	story.begin(nodeStarts)
 	params := seed.Params()
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
+	params.AppealSecs = 5 // nobody appeals
 	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	why, err := withoutContainers(ctx)
 	if err != nil {
@@ -150,7 +152,7 @@ func (d *demo) open(ctx context.Context) (err error) {
 		usual = usualTime
 	}
 	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usual, lacking })
-	d.noContainers, d.contained, d.reopened = why, make(chan struct{}), make(chan struct{})
+	d.noContainers, d.contained, d.reopened, d.cooldowns.alone = why, make(chan struct{}), make(chan struct{}), make(chan struct{})
 	if d.bucket, err = s3server.Start(ctx, nil); err != nil {
 		return err
 	}

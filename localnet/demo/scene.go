@@ -32,9 +32,10 @@ type scene struct {
 	held                  int
 	failed                []string
 	snapshots             int
-	flow                  *flow  // where the money went; nil until it is counted
-	text, logs            string // paths
-	lacking               string // what this computer cannot show, with the reason
+	skipped               time.Duration // by how much the clock was moved, for nothing was left but cool-downs
+	flow                  *flow         // where the money went; nil until it is counted
+	text, logs            string        // paths
+	lacking               string        // what this computer cannot show, with the reason
 	foot                  []string
 }
 

@@ -106,20 +106,7 @@ func (d *demo) visitBoth(ctx context.Context, customer seed.Wallet, image string
 	if noVolume == nil {
 		args = append(args, "--volume", fmt.Sprintf("data:%dMiB:/www", volumeMiB))
 	}
-	out, err := d.gantry(ctx, customer, append(args, "--", "sh", "-c", serverScript)...)
-	if err != nil {
-		return err
-	}
-	var deployed struct {
-		Leases []struct{ Address solana.PublicKey }
-	}
-	if err := out.Decode(&deployed); err != nil {
-		return err
-	}
-	if len(deployed.Leases) != 1 {
-		return fmt.Errorf("%d leases for one container: %s", len(deployed.Leases), out.Stdout)
-	}
-	lease, err := d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l market.Lease, _ bool) bool { return l.State() == market.LeaseRunning })
+	lease, err := d.rentOne(ctx, customer, append(args, "--", "sh", "-c", serverScript)...)
 	if err != nil {
 		return err
 	}
@@ -133,15 +120,23 @@ func (d *demo) visitBoth(ctx context.Context, customer seed.Wallet, image string
 	}
 	ordered()
 	d.audits.add(audited{command: []string{"audit", hostile.Address.String()}, customer: customer, what: "the hostile container"})
-	if err := d.visit(ctx, step, customer, lease.Address.String()); err != nil {
+	together, togetherCtx := errgroup.WithContext(ctx)
+	together.Go(func() error {
+		err := d.visit(togetherCtx, step, customer, lease.Address.String())
+		if err == nil {
+			err = d.showVolume(togetherCtx, step, customer, lease.Address.String(), noVolume)
+		}
+		story.end(togetherCtx, err)
 		return err
-	}
-	if err := d.showVolume(ctx, step, customer, lease.Address.String(), noVolume); err != nil {
-		return err
-	}
-	story.begin(hostileContained)
-	hostileStep, err := d.attack(ctx, customer, node, hostile, lease, said, over)
-	if err != nil {
+	})
+	var hostileStep int
+	together.Go(func() error {
+		return d.story.during(togetherCtx, hostileContained, func() (err error) {
+			hostileStep, err = d.attack(togetherCtx, customer, node, hostile, lease, said, over)
+			return err
+		})
+	})
+	if err := together.Wait(); err != nil {
 		return err
 	}
 	story.begin(containersEnd)
@@ -167,6 +162,24 @@ func (d *demo) visitBoth(ctx context.Context, customer seed.Wallet, image string
 		}
 	}
 	return nil
+}
+
+// rentOne rents one machine with a command that does not stay, and waits until the lease runs.
+func (d *demo) rentOne(ctx context.Context, customer seed.Wallet, args ...string) (market.Lease, error) {
+	out, err := d.gantry(ctx, customer, args...)
+	if err != nil {
+		return market.Lease{}, err
+	}
+	var deployed struct {
+		Leases []struct{ Address solana.PublicKey }
+	}
+	if err := out.Decode(&deployed); err != nil {
+		return market.Lease{}, err
+	}
+	if len(deployed.Leases) != 1 {
+		return market.Lease{}, fmt.Errorf("%d leases for one container: %s", len(deployed.Leases), out.Stdout)
+	}
+	return d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l market.Lease, _ bool) bool { return l.State() == market.LeaseRunning })
 }
 
 // containerArgs order a container on the machine that runs them.

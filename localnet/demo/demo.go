@@ -139,7 +139,7 @@ func (d *demo) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	nodes, usual := machines(why == ""), usualPlain
+	nodes := machines(why == "")
 	noVolumes, lacking := runtime.CheckVolumes(), ""
 	switch {
 	case why != "":
@@ -148,11 +148,9 @@ func (d *demo) open(ctx context.Context) (err error) {
 	case noVolumes != nil:
 		d.story.without(needsVolumes)
 		lacking = fmt.Sprintf("no container moves: %v", noVolumes)
-	default:
-		usual = usualTime
 	}
-	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usual, lacking })
-	d.noContainers, d.contained, d.reopened, d.cooldowns.alone = why, make(chan struct{}), make(chan struct{}), make(chan struct{})
+	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usualTime, lacking })
+	d.noContainers, d.contained, d.reopened = why, make(chan struct{}), make(chan struct{})
 	if d.bucket, err = s3server.Start(ctx, nil); err != nil {
 		return err
 	}
@@ -210,6 +208,7 @@ func (d *demo) steps(ctx context.Context) error {
 	if err := d.gather(ctx); err != nil {
 		return err
 	}
+	d.cooldowns.work(1) // the middle part
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.providersLeave(groupCtx) })
 	group.Go(func() error {

@@ -18,10 +18,11 @@ import (
 // leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as the demo needed them no
 // more.
 func (d *demo) leave(ctx context.Context) error {
-	close(d.cooldowns.alone)
 	d.out.begin("customers and keepers leave", "credits, bonds, reports")
+	d.cooldowns.work(1) // customers and keepers in place of the middle part
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
+		defer d.cooldowns.work(-1)
 		return d.story.during(groupCtx, customersLeave, func() error {
 			each, ctx := errgroup.WithContext(groupCtx)
 			for _, c := range d.net.Keys.Customers {
@@ -31,6 +32,7 @@ func (d *demo) leave(ctx context.Context) error {
 		})
 	})
 	group.Go(func() error {
+		defer d.cooldowns.work(-1)
 		return d.story.during(groupCtx, keepersLeave, func() error { return d.keepersLeave(groupCtx) })
 	})
 	return group.Wait()
@@ -43,7 +45,11 @@ func (d *demo) providersLeave(ctx context.Context) (err error) {
 	first := sync.OnceFunc(func() { story.begin(providersLeave) })
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, p := range d.net.Keys.Providers {
-		group.Go(func() error { return d.providerLeaves(groupCtx, i, p, first) })
+		d.cooldowns.work(1)
+		group.Go(func() error {
+			defer d.cooldowns.work(-1)
+			return d.providerLeaves(groupCtx, i, p, first)
+		})
 	}
 	return group.Wait()
 }
@@ -188,14 +194,11 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 	if err := d.settleSlashes(ctx); err != nil {
 		return err
 	}
-	if err := d.until(ctx, 10*time.Second, "the last fault to be over", func(v *view.View) bool {
-		return len(v.Faults()) == 0 && len(outages(v)) == 0 && len(v.Payouts()) == 0
-	}); err != nil {
-		return err
-	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, k := range d.net.Keys.Keepers {
+		d.cooldowns.work(1)
 		group.Go(func() error {
+			defer d.cooldowns.work(-1)
 			if err := d.net.ExitKeeper(groupCtx, i); err != nil {
 				return err
 			}
@@ -226,7 +229,10 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
+	d.cooldowns.work(-1) // each of them works
+	err := group.Wait()
+	d.cooldowns.work(1)
+	if err != nil {
 		return err
 	}
 	return d.closeReports(ctx)

@@ -150,6 +150,9 @@ func (p painter) foot(s scene) []string {
 	if s.flow != nil {
 		out = append(out, p.money(*s.flow)...)
 	}
+	if s.skipped > 0 {
+		out = append(out, p.labelled("clock", p.tell(screen.Dim, fmt.Sprintf("moved %s ahead, when only cool-downs were left", duration(s.skipped)))))
+	}
 	if s.lacking != "" {
 		out = append(out, p.labelled("note", p.tell(screen.Dim, printable.Text(s.lacking))))
 	}

@@ -64,6 +64,9 @@ func (d *demo) attack(ctx context.Context, customer seed.Wallet, node *network.M
 	if _, err := d.inside(ctx, customer, "exec", hostile.Address.String(), "sh", "-c", write); err != nil {
 		return step, err
 	}
+	if err := d.answersItself(ctx, customer, victim.Address.String(), neighbour); err != nil {
+		return step, err
+	}
 	if err := passed(ctx, over); err != nil {
 		return step, err
 	}
@@ -112,7 +115,7 @@ var addressLine = regexp.MustCompile(`inet (\d+\.\d+\.\d+\.\d+)/`)
 
 // addresses are that of a container's web server, host:port, and that of its machine's end of its network.
 func (d *demo) addresses(ctx context.Context, customer seed.Wallet, lease string) (server, gateway string, err error) {
-	shown, err := d.inside(ctx, customer, "exec", lease, "ip", "-4", "addr", "show", "eth0")
+	shown, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", "ip -4 addr show eth0; ip route")
 	if err != nil {
 		return "", "", err
 	}
@@ -120,19 +123,23 @@ func (d *demo) addresses(ctx context.Context, customer seed.Wallet, lease string
 	if found == nil {
 		return "", "", fmt.Errorf("the container shows no address: %q", shown)
 	}
-	server = net.JoinHostPort(found[1], pagePort)
-	answered, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", `printf 'GET / HTTP/1.0\r\n\r\n' | nc "$@"`, "sh", found[1], pagePort)
-	if err != nil {
-		return "", "", err
-	}
-	d.expect.that(strings.Contains(answered, page), "the container answers itself at "+server, "it said %q", answered)
-	routes, err := d.inside(ctx, customer, "exec", lease, "ip", "route")
-	if err != nil {
-		return "", "", err
-	}
-	_, rest, ok := strings.Cut(routes, "via ")
+	_, rest, ok := strings.Cut(shown, "via ")
 	if !ok {
-		return "", "", fmt.Errorf("the container shows no gateway: %q", routes)
+		return "", "", fmt.Errorf("the container shows no gateway: %q", shown)
 	}
-	return server, strings.Fields(rest)[0], nil
+	return net.JoinHostPort(found[1], pagePort), strings.Fields(rest)[0], nil
+}
+
+// answersItself expects that a container reaches its own web server at an address: that another one does not is the rules' doing.
+func (d *demo) answersItself(ctx context.Context, customer seed.Wallet, lease, at string) error {
+	host, port, err := net.SplitHostPort(at)
+	if err != nil {
+		return err
+	}
+	answered, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", `printf 'GET / HTTP/1.0\r\n\r\n' | nc "$@"`, "sh", host, port)
+	if err != nil {
+		return err
+	}
+	d.expect.that(strings.Contains(answered, page), "the container answers itself at "+at, "it said %q", answered)
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "run a whole market in about three minutes and check every sum",
+		Usage: "run a whole market in about a minute and check every sum",
 		Flags: []cli.Flag{
 			engineFlag(), stateFlag(),
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print every step as text instead of one screen"},

@@ -43,6 +43,8 @@ type Options struct {
 	During func(ctx context.Context, n *network.Network) error
 	// Relay puts a relay before the node, see network.Config.
 	Relay bool
+	// Wait waits for the cool-downs at the end instead of moving the clock of the node.
+	Wait bool
 	// Keep leaves the node running at the end until the context ends, so that its history can be audited.
 	Keep bool
 }

@@ -24,10 +24,10 @@ esac
 if [ "$engine" = surfnet ]; then
   "$root/scripts/toolchain.sh" host
   if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
-    say "building what has changed (seconds), then running the demo (about three minutes)"
+    say "building what has changed (seconds), then running the demo (about a minute)"
   else
     say "first run: the embedded engine is built once (7 to 16 minutes on two cores, cached in $cache),
-gVisor and the binaries at the same time; then the demo runs (about three minutes)"
+gVisor and the binaries at the same time; then the demo runs (about a minute)"
   fi
   set -m # so that it has a process group, and ends with this script
   "$root/scripts/build.sh" surfnet &
@@ -35,7 +35,7 @@ gVisor and the binaries at the same time; then the demo runs (about three minute
   set +m
   trap 'kill -- "-$building" 2>/dev/null || true' EXIT
 else
-  say "building the binaries (a minute on the first run, then seconds), then running the demo (about three minutes)"
+  say "building the binaries (a minute on the first run, then seconds), then running the demo (about a minute)"
 fi
 # Containers are shown where they can be; where they cannot, the demo says why and runs processes.
 if [ "$(id -u)" = 0 ]; then

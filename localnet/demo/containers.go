@@ -76,11 +76,26 @@ func (d *demo) containers(ctx context.Context) error {
 }
 
 // visits rents two containers of an image on one machine: one is visited, the other is hostile.
-func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) (err error) {
+func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) error {
+	customer := d.net.Keys.Customers[0]
+	group, ctx := errgroup.WithContext(ctx)
+	var said string
+	over := make(chan struct{}) // said has what the hostile container has printed
+	group.Go(func() (err error) {
+		if said, err = d.runHostile(ctx, customer, image); err == nil {
+			close(over)
+		}
+		return err
+	})
+	group.Go(func() error { return d.visitBoth(ctx, customer, image, size, &said, over, ordered) })
+	return group.Wait()
+}
+
+// visitBoth follows both containers, from the order of the first to the close of their leases.
+func (d *demo) visitBoth(ctx context.Context, customer seed.Wallet, image string, size int64, said *string, over <-chan struct{}, ordered func()) (err error) {
 	story := d.story.track()
 	defer func() { story.end(ctx, err) }()
 	story.begin(containerVisited)
-	customer := d.net.Keys.Customers[0]
 	node, err := d.net.Machine(sandboxes)
 	if err != nil {
 		return err
@@ -91,20 +106,7 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if noVolume == nil {
 		args = append(args, "--volume", fmt.Sprintf("data:%dMiB:/www", volumeMiB))
 	}
-	out, err := d.gantry(ctx, customer, append(args, "--", "sh", "-c", serverScript)...)
-	if err != nil {
-		return err
-	}
-	var deployed struct {
-		Leases []struct{ Address solana.PublicKey }
-	}
-	if err := out.Decode(&deployed); err != nil {
-		return err
-	}
-	if len(deployed.Leases) != 1 {
-		return fmt.Errorf("%d leases for one container: %s", len(deployed.Leases), out.Stdout)
-	}
-	lease, err := d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l market.Lease, _ bool) bool { return l.State() == market.LeaseRunning })
+	lease, err := d.rentOne(ctx, customer, append(args, "--", "sh", "-c", serverScript)...)
 	if err != nil {
 		return err
 	}
@@ -112,27 +114,41 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
-	if err := d.visit(ctx, step, customer, lease.Address.String()); err != nil {
-		return err
-	}
-	if err := d.showVolume(ctx, step, customer, lease.Address.String(), noVolume); err != nil {
-		return err
-	}
-	story.begin(hostileContained)
-	hostile, hostileStep, err := d.hostileContainer(ctx, customer, node, lease, image, ordered)
+	hostile, err := d.beside(ctx, node, lease)
 	if err != nil {
+		return err
+	}
+	ordered()
+	d.audits.add(audited{command: []string{"audit", hostile.Address.String()}, customer: customer, what: "the hostile container"})
+	together, togetherCtx := errgroup.WithContext(ctx)
+	together.Go(func() error {
+		err := d.visit(togetherCtx, step, customer, lease.Address.String())
+		if err == nil {
+			err = d.showVolume(togetherCtx, step, customer, lease.Address.String(), noVolume)
+		}
+		story.end(togetherCtx, err)
+		return err
+	})
+	var hostileStep int
+	together.Go(func() error {
+		return d.story.during(togetherCtx, hostileContained, func() (err error) {
+			hostileStep, err = d.attack(togetherCtx, customer, node, hostile, lease, said, over)
+			return err
+		})
+	})
+	if err := together.Wait(); err != nil {
 		return err
 	}
 	story.begin(containersEnd)
 	if _, err := d.gantry(ctx, customer, "stop", lease.Address.String()); err != nil {
 		return err
 	}
-	for _, l := range []market.Lease{lease, hostile} {
-		if _, err := d.leaseWhere(ctx, containerWait, l.Address, "to be over", func(l market.Lease, exists bool) bool {
-			return !exists || l.State() == market.LeaseEnded
-		}); err != nil {
-			return err
-		}
+	// A lease that is rated is closed at once; else keepers wait until the time to rate it is over.
+	rated, ratedCtx := errgroup.WithContext(ctx)
+	rated.Go(func() error { return d.overAndRated(ratedCtx, step, customer, &lease, 5) })
+	rated.Go(func() error { return d.overAndRated(ratedCtx, hostileStep, customer, &hostile, 3) })
+	if err := rated.Wait(); err != nil {
+		return err
 	}
 	for _, of := range []struct {
 		step  int
@@ -146,6 +162,24 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 		}
 	}
 	return nil
+}
+
+// rentOne rents one machine with a command that does not stay, and waits until the lease runs.
+func (d *demo) rentOne(ctx context.Context, customer seed.Wallet, args ...string) (market.Lease, error) {
+	out, err := d.gantry(ctx, customer, args...)
+	if err != nil {
+		return market.Lease{}, err
+	}
+	var deployed struct {
+		Leases []struct{ Address solana.PublicKey }
+	}
+	if err := out.Decode(&deployed); err != nil {
+		return market.Lease{}, err
+	}
+	if len(deployed.Leases) != 1 {
+		return market.Lease{}, fmt.Errorf("%d leases for one container: %s", len(deployed.Leases), out.Stdout)
+	}
+	return d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l market.Lease, _ bool) bool { return l.State() == market.LeaseRunning })
 }
 
 // containerArgs order a container on the machine that runs them.

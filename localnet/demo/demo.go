@@ -43,6 +43,8 @@ type Options struct {
 	During func(ctx context.Context, n *network.Network) error
 	// Relay puts a relay before the node, see network.Config.
 	Relay bool
+	// Wait waits for the cool-downs at the end instead of moving the clock of the node.
+	Wait bool
 	// Keep leaves the node running at the end until the context ends, so that its history can be audited.
 	Keep bool
 }
@@ -69,7 +71,8 @@ type demo struct {
 	// reopened is closed when the market has been paused and is open again.
 	reopened chan struct{}
 	// bucket is where snapshots of volumes are kept.
-	bucket *s3server.Server
+	bucket    *s3server.Server
+	cooldowns cooldowns
 	// unneeded has a channel for each machine, closed when the demo needs the machine no more.
 	unneeded map[string]chan struct{}
 }
@@ -132,12 +135,13 @@ func (d *demo) open(ctx context.Context) (err error) {
 	story.begin(nodeStarts)
 	params := seed.Params()
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
+	params.AppealSecs = 5 // nobody appeals
 	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	why, err := withoutContainers(ctx)
 	if err != nil {
 		return err
 	}
-	nodes, usual := machines(why == ""), usualPlain
+	nodes := machines(why == "")
 	noVolumes, lacking := runtime.CheckVolumes(), ""
 	switch {
 	case why != "":
@@ -146,10 +150,8 @@ func (d *demo) open(ctx context.Context) (err error) {
 	case noVolumes != nil:
 		d.story.without(needsVolumes)
 		lacking = fmt.Sprintf("no container moves: %v", noVolumes)
-	default:
-		usual = usualTime
 	}
-	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usual, lacking })
+	d.facts.note(func(s *scene) { s.machines, s.usual, s.lacking = len(nodes), usualTime, lacking })
 	d.noContainers, d.contained, d.reopened = why, make(chan struct{}), make(chan struct{})
 	if d.bucket, err = s3server.Start(ctx, nil); err != nil {
 		return err
@@ -208,6 +210,7 @@ func (d *demo) steps(ctx context.Context) error {
 	if err := d.gather(ctx); err != nil {
 		return err
 	}
+	d.cooldowns.work(1) // the middle part
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.providersLeave(groupCtx) })
 	group.Go(func() error {

@@ -41,6 +41,28 @@ func TestExpectationsNameWhatFailed(t *testing.T) {
 	require.Equal(t, []string{"seconds paid: got 1, expected 2", "the stake is locked: only 40 %"}, failed)
 }
 
+// The clock moves when all are in a cool-down, to the end of the longest, and not while one of them works.
+func TestCooldownsMoveTheClockForAll(t *testing.T) {
+	var c cooldowns
+	c.work(2)
+	shortOver := c.begin(10)
+	_, alone := c.last()
+	require.False(t, alone, "one still works")
+	longOver := c.begin(30)
+	unix, alone := c.last()
+	require.True(t, alone)
+	require.EqualValues(t, 30, unix)
+	shortOver()
+	_, alone = c.last()
+	require.False(t, alone, "one works again")
+	c.work(-1) // and is done
+	longOver()
+	c.work(-1)
+	_, alone = c.last()
+	require.True(t, alone)
+	require.Empty(t, c.ends)
+}
+
 func TestJobOutputIsTheJobsAlone(t *testing.T) {
 	stderr := " ✓ escrow   1 USDC reserved\n … waiting for the award\nepoch  5\ndone\n · exited   with code 0\n"
 	require.Equal(t, "epoch  5\ndone", jobOutput(stderr))

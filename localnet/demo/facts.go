@@ -6,12 +6,8 @@ import (
 	"time"
 )
 
-const (
-	// usualTime is what the demo takes on two cores.
-	usualTime = 150 * time.Second
-	// usualPlain is what it takes where no container can move.
-	usualPlain = 90 * time.Second
-)
+// usualTime is what the demo takes on two cores.
+const usualTime = time.Minute
 
 // facts are what the screen shows beside the chapters. Its methods may be called from several goroutines.
 type facts struct {

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/gantry-market/gantry/localnet/machine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -16,54 +14,64 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// hostileScript asks all its arguments at once and prints who answers, then tries to forge packets.
-const hostileScript = `for a in "$@"; do
+// hostileScript waits to be told addresses, asks all of them at once and prints who answers, then tries to forge packets.
+const hostileScript = `until [ -e ` + askFile + ` ]; do sleep 0.2; done; for a in $(cat ` + askFile + `); do
   ( x=$(printf 'GET / HTTP/1.0\r\n\r\n' | timeout 8 nc -w 4 ${a%:*} ${a##*:} 2>/dev/null); echo asked $a $x ) &
 done; wait; ping -c 1 -w 1 ` + machine.Web + ` >/dev/null 2>&1 && echo raw sockets; echo all asked`
+
+// askFile is where the hostile container finds what it asks.
+const askFile = "/tmp/ask"
 
 // web is what a container may reach.
 var web = net.JoinHostPort(machine.Web, machine.Port)
 
-// hostileContainer rents a second container on the machine, which tries to reach what it must not: private ranges, the metadata
-// service, the machine itself, the registry, and the lease beside it.
-func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node *network.Machine, victim market.Lease, image string, ordered func()) (lease market.Lease, step int, err error) {
+// runHostile rents a second container on the machine of the first and stays until it has ended. It is rented at once, for a
+// machine that has leases is not measured, and could have no more of them if its last measurement failed.
+func (d *demo) runHostile(ctx context.Context, customer seed.Wallet, image string) (said string, err error) {
+	out, err := d.gantry(ctx, customer, containerArgs(image, "--run-to-completion", "--", "sh", "-c", hostileScript)...)
+	return jobOutput(out.Stderr), err
+}
+
+// beside waits for the lease of the hostile container, beside another one on its machine.
+func (d *demo) beside(ctx context.Context, node *network.Machine, victim market.Lease) (lease market.Lease, err error) {
+	err = d.until(ctx, containerWait, "the hostile container's lease", func(v *view.View) bool {
+		for _, l := range v.LeasesOfNode(node.Address) {
+			if l.Address != victim.Address && l.Customer == victim.Customer && (l.State() == market.LeaseRunning || l.State() == market.LeaseEnded) {
+				lease = l
+				return true
+			}
+		}
+		return false
+	})
+	return lease, err
+}
+
+// attack has the hostile container try to reach what it must not: private ranges, the metadata service, the machine itself,
+// the registry, and the lease beside it. What it says is in said once over is closed.
+func (d *demo) attack(ctx context.Context, customer seed.Wallet, node *network.Machine, hostile, victim market.Lease, said *string, over <-chan struct{}) (step int, err error) {
 	neighbour, gateway, err := d.addresses(ctx, customer, victim.Address.String())
 	if err != nil {
-		return lease, 0, err
+		return 0, err
 	}
 	// The machine itself reaches these; that a container does not is the rules' doing.
 	forbidden := []string{d.net.Registry()}
 	for _, a := range append([]string{machine.Host, machine.LAN, gateway}, machine.Private...) {
 		forbidden = append(forbidden, net.JoinHostPort(a, machine.Port))
 	}
-	step = d.out.begin(customer.Name+" deploys a hostile container beside it", fmt.Sprintf("it tries %d addresses", len(forbidden)+2))
-	args := containerArgs(image, "--run-to-completion", "--", "sh", "-c", hostileScript, "sh", web, neighbour)
-	group, groupCtx := errgroup.WithContext(ctx)
-	var said string
-	group.Go(func() error {
-		out, err := d.gantry(groupCtx, customer, append(args, forbidden...)...)
-		said = jobOutput(out.Stderr)
-		return err
-	})
-	group.Go(func() error {
-		err := d.until(groupCtx, containerWait, "the hostile container's lease", func(v *view.View) bool {
-			for _, l := range v.LeasesOfNode(node.Address) {
-				if l.Address != victim.Address && l.Customer == victim.Customer && (l.State() == market.LeaseRunning || l.State() == market.LeaseEnded) {
-					lease = l
-					return true
-				}
-			}
-			return false
-		})
-		ordered()
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return lease, step, err
+	step = d.out.begin("a hostile container of "+customer.Name+" beside it attacks", fmt.Sprintf("it tries %d addresses", len(forbidden)+2))
+	// The file is there at once with all that is in it.
+	write := "cat >" + askFile + ".new <<end && mv " + askFile + ".new " + askFile + "\n" + strings.Join(append([]string{web, neighbour}, forbidden...), "\n") + "\nend\n"
+	if _, err := d.inside(ctx, customer, "exec", hostile.Address.String(), "sh", "-c", write); err != nil {
+		return step, err
 	}
-	d.audits.add(audited{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the hostile container"})
-	d.judge(ctx, step, node, said, neighbour, forbidden)
-	return lease, step, nil
+	if err := d.answersItself(ctx, customer, victim.Address.String(), neighbour); err != nil {
+		return step, err
+	}
+	if err := passed(ctx, over); err != nil {
+		return step, err
+	}
+	d.judge(ctx, step, node, *said, neighbour, forbidden)
+	return step, nil
 }
 
 // judge compares what a hostile container was answered with what it may be, and with what its machine is answered.
@@ -107,7 +115,7 @@ var addressLine = regexp.MustCompile(`inet (\d+\.\d+\.\d+\.\d+)/`)
 
 // addresses are that of a container's web server, host:port, and that of its machine's end of its network.
 func (d *demo) addresses(ctx context.Context, customer seed.Wallet, lease string) (server, gateway string, err error) {
-	shown, err := d.inside(ctx, customer, "exec", lease, "ip", "-4", "addr", "show", "eth0")
+	shown, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", "ip -4 addr show eth0; ip route")
 	if err != nil {
 		return "", "", err
 	}
@@ -115,19 +123,23 @@ func (d *demo) addresses(ctx context.Context, customer seed.Wallet, lease string
 	if found == nil {
 		return "", "", fmt.Errorf("the container shows no address: %q", shown)
 	}
-	server = net.JoinHostPort(found[1], pagePort)
-	answered, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", `printf 'GET / HTTP/1.0\r\n\r\n' | nc "$@"`, "sh", found[1], pagePort)
-	if err != nil {
-		return "", "", err
-	}
-	d.expect.that(strings.Contains(answered, page), "the container answers itself at "+server, "it said %q", answered)
-	routes, err := d.inside(ctx, customer, "exec", lease, "ip", "route")
-	if err != nil {
-		return "", "", err
-	}
-	_, rest, ok := strings.Cut(routes, "via ")
+	_, rest, ok := strings.Cut(shown, "via ")
 	if !ok {
-		return "", "", fmt.Errorf("the container shows no gateway: %q", routes)
+		return "", "", fmt.Errorf("the container shows no gateway: %q", shown)
 	}
-	return server, strings.Fields(rest)[0], nil
+	return net.JoinHostPort(found[1], pagePort), strings.Fields(rest)[0], nil
+}
+
+// answersItself expects that a container reaches its own web server at an address: that another one does not is the rules' doing.
+func (d *demo) answersItself(ctx context.Context, customer seed.Wallet, lease, at string) error {
+	host, port, err := net.SplitHostPort(at)
+	if err != nil {
+		return err
+	}
+	answered, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", `printf 'GET / HTTP/1.0\r\n\r\n' | nc "$@"`, "sh", host, port)
+	if err != nil {
+		return err
+	}
+	d.expect.that(strings.Contains(answered, page), "the container answers itself at "+at, "it said %q", answered)
+	return nil
 }

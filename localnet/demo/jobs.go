@@ -109,10 +109,8 @@ func (d *demo) longLease(ctx context.Context) (err error) {
 	d.out.note(step, fmt.Sprintf("a final report verified %d s, paid %s USDC so far", paid.VerifiedSecs, market.USDC(paid.Paid).Exact()))
 	story.end(ctx, nil)
 	// The containers' orders come before the pause, or they would be refused.
-	select {
-	case <-d.contained:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := passed(ctx, d.contained); err != nil {
+		return err
 	}
 	story.begin(marketPauses)
 	if err := d.pauseAnd(ctx, func(ctx context.Context) error {

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -21,8 +19,10 @@ import (
 // more.
 func (d *demo) leave(ctx context.Context) error {
 	d.out.begin("customers and keepers leave", "credits, bonds, reports")
+	d.cooldowns.work(1) // customers and keepers in place of the middle part
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
+		defer d.cooldowns.work(-1)
 		return d.story.during(groupCtx, customersLeave, func() error {
 			each, ctx := errgroup.WithContext(groupCtx)
 			for _, c := range d.net.Keys.Customers {
@@ -32,6 +32,7 @@ func (d *demo) leave(ctx context.Context) error {
 		})
 	})
 	group.Go(func() error {
+		defer d.cooldowns.work(-1)
 		return d.story.during(groupCtx, keepersLeave, func() error { return d.keepersLeave(groupCtx) })
 	})
 	return group.Wait()
@@ -44,7 +45,11 @@ func (d *demo) providersLeave(ctx context.Context) (err error) {
 	first := sync.OnceFunc(func() { story.begin(providersLeave) })
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, p := range d.net.Keys.Providers {
-		group.Go(func() error { return d.providerLeaves(groupCtx, i, p, first) })
+		d.cooldowns.work(1)
+		group.Go(func() error {
+			defer d.cooldowns.work(-1)
+			return d.providerLeaves(groupCtx, i, p, first)
+		})
 	}
 	return group.Wait()
 }
@@ -56,10 +61,8 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet,
 		if m.Provider != index {
 			continue
 		}
-		select {
-		case <-d.unneeded[m.Name]:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := passed(ctx, d.unneeded[m.Name]); err != nil {
+			return err
 		}
 		leaves()
 		if err := d.retire(ctx, m); err != nil {
@@ -111,7 +114,7 @@ func (d *demo) unstake(ctx context.Context, owner seed.Wallet, provider market.P
 	}); err != nil {
 		return err
 	}
-	if err := d.chainPasses(ctx, provider.UnstakeAt); err != nil {
+	if err := d.coolDown(ctx, provider.UnstakeAt); err != nil {
 		return err
 	}
 	_, err := d.gantry(ctx, owner, "provider", "withdraw")
@@ -138,7 +141,7 @@ func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 	if !d.expect.that(ok, m.Name+" is there until it is closed") {
 		return nil
 	}
-	if err := d.chainPasses(ctx, node.ClosesAt); err != nil {
+	if err := d.coolDown(ctx, node.ClosesAt); err != nil {
 		return err
 	}
 	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending and no leases open", func(v *view.View) bool {
@@ -183,14 +186,19 @@ func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
 
 // keepersLeave lets the keepers go once no lease needs them, and closes what they have reported.
 func (d *demo) keepersLeave(ctx context.Context) error {
-	if err := d.until(ctx, 60*time.Second, "the last lease and fault to be over", func(v *view.View) bool {
-		return len(v.Leases()) == 0 && len(v.Faults()) == 0 && len(v.Orders()) == 0 && outages(v) == 0
+	if err := d.until(ctx, 60*time.Second, "the last lease to be over", func(v *view.View) bool {
+		return len(v.Leases()) == 0 && len(v.Orders()) == 0
 	}); err != nil {
+		return err
+	}
+	if err := d.settleSlashes(ctx); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, k := range d.net.Keys.Keepers {
+		d.cooldowns.work(1)
 		group.Go(func() error {
+			defer d.cooldowns.work(-1)
 			if err := d.net.ExitKeeper(groupCtx, i); err != nil {
 				return err
 			}
@@ -202,7 +210,7 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			}); err != nil {
 				return err
 			}
-			if err := d.chainPasses(groupCtx, exit); err != nil {
+			if err := d.coolDown(groupCtx, exit); err != nil {
 				return err
 			}
 			// A late period may have been shared out meanwhile; the keeper itself claims what it has earned.
@@ -221,7 +229,10 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
+	d.cooldowns.work(-1) // each of them works
+	err := group.Wait()
+	d.cooldowns.work(1)
+	if err != nil {
 		return err
 	}
 	return d.closeReports(ctx)
@@ -232,29 +243,23 @@ func (d *demo) closeReports(ctx context.Context) error {
 	params := d.net.Params()
 	for _, r := range d.view.Reports() {
 		end := int64(r.Period+1) * int64(params.PeriodSecs)
-		if err := d.chainPasses(ctx, max(end, r.FinalisedAt)+int64(params.ReportRetentionSecs)+1); err != nil {
+		if err := d.coolDown(ctx, max(end, r.FinalisedAt)+int64(params.ReportRetentionSecs)+1); err != nil {
 			return err
-		}
-		if _, ok := d.view.Report(r.Period); !ok {
-			continue // a keeper was faster
 		}
 		instruction, err := ix.ReportClose(r)
-		if err != nil {
+		if err := d.closeOff(ctx, fmt.Sprintf("close the report of period %d,", r.Period), r.Address, instruction, err); err != nil {
 			return err
-		}
-		faucet := d.net.Keys.Faucet
-		if _, err := d.net.Sender().Send(ctx, faucet.Key, nil, instruction); err != nil {
-			// Refused because a keeper was faster is as good.
-			if _, gone := d.net.Chain.Account(ctx, r.Address, chain.Confirmed); !errors.Is(gone, chain.ErrAccountNotFound) {
-				return fmt.Errorf("close the report of period %d: %w", r.Period, err)
-			}
 		}
 	}
 	return d.until(ctx, 20*time.Second, "the reports to be closed", func(v *view.View) bool { return len(v.Reports()) == 0 })
 }
 
-// outages counts those that are open.
-func outages(v *view.View) (open int) {
-	v.Read(func(a *view.Accounts) { open = len(a.Outages) })
+// outages are those that are open.
+func outages(v *view.View) (open []market.Outage) {
+	v.Read(func(a *view.Accounts) {
+		for _, o := range a.Outages {
+			open = append(open, *o)
+		}
+	})
 	return open
 }

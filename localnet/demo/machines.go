@@ -2,6 +2,7 @@ package demo
 
 import (
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // The participants. Regions steer the orders, so that every lease lands where the demo needs it; two honest A100s
@@ -16,12 +17,16 @@ const (
 	falseH100  = "node-4"
 	silentA100 = "node-5"
 	sandboxes  = "node-6"
-	// otherSandbox is where a container of the one before can move, or the other way round.
+	// otherSandbox is cheaper, so the container that moves begins there, and moves to the one before.
 	otherSandbox = "node-7"
 
 	// slowFactor makes the false H100 take eight times as long for the least of a measurement: a third of what its class asks for,
 	// and in time before the period is over.
 	slowFactor = 8
+
+	// undercut is what the owner of the first machine for containers asks, once the other one has a lease that may move: it moves
+	// for its own price at most.
+	undercut market.PricePerHour = 1_200_000
 )
 
 // machines of the demo. Those for containers take part where this computer can run them.
@@ -35,8 +40,8 @@ func machines(containers bool) []network.NodeSpec {
 	}
 	if containers {
 		all = append(all,
-			network.NodeSpec{Name: sandboxes, Provider: 4, GPU: "A100", Count: 3, Region: "af-south-1", Price: 1_250_000, Namespaces: true},
-			network.NodeSpec{Name: otherSandbox, Provider: 5, GPU: "A100", Count: 1, Region: "af-south-2", Price: 1_250_000, Namespaces: true},
+			network.NodeSpec{Name: sandboxes, Provider: 4, GPU: "A100", Count: 2, Region: "af-south-1", Price: 1_250_000, Namespaces: true},
+			network.NodeSpec{Name: otherSandbox, Provider: 5, GPU: "A100", Count: 1, Region: "af-south-2", Price: 1_240_000, Namespaces: true},
 		)
 	}
 	return all

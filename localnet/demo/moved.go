@@ -30,8 +30,8 @@ const countScript = `n=$(cat /data/n 2>/dev/null || echo 0); echo "goes on after
 var countLine = regexp.MustCompile(`goes on after (\d+)`)
 
 // movedLease is a container with a volume whose machine is switched off: keepers vote that it is gone, the lease moves, and
-// the job goes on from its last snapshot. visited is closed when nothing else needs the machines; unneeded is called when this
-// does not either.
+// the job goes on from its last snapshot. visited is closed when the other containers are gone; unneeded is called when this one
+// is, too.
 func (d *demo) movedLease(ctx context.Context, image string, ordered func(), visited <-chan struct{}, unneeded func()) error {
 	customer := d.net.Keys.Customers[1]
 	if none := runtime.CheckVolumes(); none != nil {
@@ -73,6 +73,9 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 	if err := d.describeAward(ctx, step, first, node); err != nil {
 		return err
 	}
+	if err := d.undercutElsewhere(ctx, step, node); err != nil {
+		return err
+	}
 	first, err = d.leaseWhere(ctx, snapshotWait, first.Address, "to have a snapshot on chain", func(l market.Lease, exists bool) bool {
 		return !exists || l.CheckpointHash != [32]byte{}
 	})
@@ -81,12 +84,11 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 	}
 	d.out.note(step, fmt.Sprintf("a first encrypted snapshot of the volume is in the bucket, its hash %x… on chain", first.CheckpointHash[:4]))
 	story.end(ctx, nil)
-	for _, over := range []<-chan struct{}{visited, d.reopened} {
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := passed(ctx, d.reopened); err != nil { // no lease moves in a paused market
+		return err
+	}
+	if err := d.roomElsewhere(ctx, node, visited); err != nil {
+		return err
 	}
 	story.begin(machineOff)
 	if err := d.net.Fail(ctx, node.Name); err != nil {
@@ -102,6 +104,9 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 		return err
 	})
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := passed(ctx, visited); err != nil {
 		return err
 	}
 	unneeded()
@@ -124,6 +129,48 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 	}
 	// The second machine clears its job away; the first's control groups go with the network.
 	return d.groupsAreGone(ctx, second.Address)
+}
+
+// undercutElsewhere lowers the price of the machine to which a lease on the other one can move, for it never moves to a dearer
+// one. It waits for the other containers' orders: an order gets no machine whose price has changed since it came.
+func (d *demo) undercutElsewhere(ctx context.Context, step int, node *network.Machine) error {
+	if node.Name == sandboxes {
+		return nil // the other one is cheaper
+	}
+	if err := passed(ctx, d.contained); err != nil {
+		return err
+	}
+	rival, err := d.net.Machine(sandboxes)
+	if err != nil {
+		return err
+	}
+	if err := d.net.PriceNode(ctx, rival, undercut); err != nil {
+		return err
+	}
+	if err := d.until(ctx, 10*time.Second, rival.Name+"'s new price", func(v *view.View) bool {
+		n, ok := v.Node(rival.Address)
+		return ok && n.Price == uint64(undercut)
+	}); err != nil {
+		return err
+	}
+	d.out.note(step, fmt.Sprintf("%s lowers its price to %s $/GPU-h: leases never move to a dearer machine", rival.Name, undercut))
+	return nil
+}
+
+// roomElsewhere waits until the lease can move: until the hostile container has left the other machine, or both others have left
+// this one.
+func (d *demo) roomElsewhere(ctx context.Context, node *network.Machine, visited <-chan struct{}) error {
+	if node.Name == sandboxes {
+		return passed(ctx, visited)
+	}
+	other, err := d.net.Machine(sandboxes)
+	if err != nil {
+		return err
+	}
+	return d.until(ctx, containerWait, "a free GPU of "+other.Name, func(v *view.View) bool {
+		n, ok := v.Node(other.Address)
+		return ok && n.FreeGPUs() > 0
+	})
 }
 
 // goesOn follows the lease that goes on elsewhere with one that has failed, and stops it.

@@ -32,9 +32,10 @@ type scene struct {
 	held                  int
 	failed                []string
 	snapshots             int
-	flow                  *flow  // where the money went; nil until it is counted
-	text, logs            string // paths
-	lacking               string // what this computer cannot show, with the reason
+	skipped               time.Duration // by how much the clock was moved, for nothing was left but cool-downs
+	flow                  *flow         // where the money went; nil until it is counted
+	text, logs            string        // paths
+	lacking               string        // what this computer cannot show, with the reason
 	foot                  []string
 }
 
@@ -148,6 +149,9 @@ func (p painter) foot(s scene) []string {
 	out := []string{"", p.labelled("checks", p.checks(s))}
 	if s.flow != nil {
 		out = append(out, p.money(*s.flow)...)
+	}
+	if s.skipped > 0 {
+		out = append(out, p.labelled("clock", p.tell(screen.Dim, fmt.Sprintf("moved %s ahead, when only cool-downs were left", duration(s.skipped)))))
 	}
 	if s.lacking != "" {
 		out = append(out, p.labelled("note", p.tell(screen.Dim, printable.Text(s.lacking))))

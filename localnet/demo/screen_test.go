@@ -139,11 +139,12 @@ func scenes() map[string]scene {
 		return before
 	}
 	middle := scene{
-		machines: 7, usual: usualTime, elapsed: second(62), lines: timeline(list, until(62), second(62)), held: 61,
+		machines: 7, usual: second(150), elapsed: second(62), lines: timeline(list, until(62), second(62)), held: 61,
 		text: "/home/ada/.local/state/gantry-demo/demo.txt", logs: "/home/ada/.local/state/gantry-demo/logs",
 	}
 	final := middle
-	final.elapsed, final.over, final.ended, final.held, final.snapshots = second(145), true, true, 172, 96
+	final.elapsed, final.over, final.ended, final.held, final.snapshots = second(145), true, true, 176, 96
+	final.skipped = second(40)
 	final.lines = timeline(list, events, final.elapsed)
 	final.flow = &flow{deposited: 200_000_000, providers: 98_765, keepers: 1_234, fees: 21, back: 199_899_980}
 	failing := final

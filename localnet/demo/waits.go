@@ -61,6 +61,16 @@ func (d *demo) past(ctx context.Context, account solana.PublicKey) (invariants.H
 	return invariants.ReadAccounts(ctx, d.net.Chain, []solana.PublicKey{account}, 0)
 }
 
+// passed waits until a channel is closed.
+func passed(ctx context.Context, over <-chan struct{}) error {
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // chainPasses waits until the chain's clock has reached the unix second.
 func (d *demo) chainPasses(ctx context.Context, unix int64) error {
 	for {

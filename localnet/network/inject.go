@@ -168,5 +168,8 @@ func (n *Network) Restore() error {
 
 // Travel moves the chain's clock forward, so that every other clock is behind it. Only surfnet can.
 func (n *Network) Travel(ctx context.Context, by time.Duration) error {
-	return n.engine.Travel(ctx, time.Now().Add(by))
+	return n.TravelTo(ctx, time.Now().Add(by))
 }
+
+// TravelTo moves the chain's clock forward to a time. Other engines than surfnet fail with engine.ErrUnsupported.
+func (n *Network) TravelTo(ctx context.Context, to time.Time) error { return n.engine.Travel(ctx, to) }

@@ -200,6 +200,11 @@ func (n *Network) DrainNode(ctx context.Context, m *Machine) error {
 	return n.ownerCommand(ctx, m, "update", "--status", "draining")
 }
 
+// PriceNode sets a machine's ask.
+func (n *Network) PriceNode(ctx context.Context, m *Machine, price market.PricePerHour) error {
+	return n.ownerCommand(ctx, m, "update", "--price", price.String())
+}
+
 // ActivateNode lets a machine have work again, with as much of its owner's free stake as it lacks.
 func (n *Network) ActivateNode(ctx context.Context, m *Machine) error {
 	return n.ownerCommand(ctx, m, "update", "--status", "active")

@@ -40,9 +40,10 @@ func TestDemoWhileAKeeperIsKilled(t *testing.T) {
 	}})
 }
 
-// An agent that is killed in the middle of a lease comes back; its job never stopped, and its lease is settled.
+// An agent that is killed in the middle of a lease comes back; its job never stopped, and its lease is settled. This demo waits for
+// all cool-downs, so that keepers close what is left of slashes.
 func TestDemoWhileAnAgentIsKilled(t *testing.T) {
-	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
+	runDemo(t, demo.Options{Wait: true, During: func(ctx context.Context, n *network.Network) error {
 		lease, err := runningLease(ctx, n, busyMachine)
 		if err != nil {
 			return err

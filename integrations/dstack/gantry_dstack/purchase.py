@@ -144,6 +144,9 @@ def end(client: gantry.Client, saved: Store, server: str) -> None:
         saved.remove()
         return
     _of(content, server)
+    if not content.get("unwanted"):
+        with saved.change() as content:
+            content["unwanted"] = True  # dstack gives up when this fails for a quarter of an hour; the sweep does not
     if not content.get("order") and not content.get("failed"):
         try:
             content = _finish(client, saved)

@@ -1,4 +1,5 @@
-"""Ends what dstack has bought and does not know: its server ended between a purchase and its own record of it, and the run was stopped since."""
+"""Ends what dstack has bought and does not end: its server ended between a purchase and its own record of it, and the run was stopped since; or
+the lease could not be ended for longer than dstack tries."""
 
 from __future__ import annotations
 
@@ -50,12 +51,13 @@ def sweep(config: GantryConfig, since: float) -> None:
     with gantry.Client(config.server, config.creds.token) as client:
         for saved in store.all_of():
             content = saved.read()
-            if not content.get("key") or content.get("known") or content.get("server") != config.server:
+            if not content.get("key") or content["server"] != config.server:
                 continue
-            if not content.get("failed") and time.time() - max(content["at"], since) < GRACE:
+            waits = content.get("known") or time.time() - max(content["at"], since) < GRACE
+            if waits and not content.get("failed") and not content.get("unwanted"):
                 continue
             try:
                 purchase.end(client, saved, config.server)
-                logger.warning("Ended the purchase %s, which dstack does not know", content["key"])
+                logger.warning("Ended the purchase %s, which dstack does not want", content["key"])
             except (ComputeError, gantry.Error, httpx.HTTPError) as e:
-                logger.warning("The purchase %s, which dstack does not know, is not ended yet: %s", content["key"], e)
+                logger.warning("The purchase %s, which dstack does not want, is not ended yet: %s", content["key"], e)

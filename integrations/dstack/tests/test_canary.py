@@ -34,7 +34,9 @@ class Canary(unittest.TestCase):
         needs = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["dependencies"]
         self.assertIn(f"dstack[server]=={register.PINNED}", needs)
         self.assertEqual(
-            metadata.version("dstack"), register.PINNED, "try the package with this dstack, and change the pin in pyproject.toml, register.py and scripts/python/dstack.txt"
+            metadata.version("dstack"),
+            register.PINNED,
+            "try the package with this dstack, and change the pin in pyproject.toml, register.py and scripts/python/dstack.txt",
         )
 
     def test_the_names_are_there(self):

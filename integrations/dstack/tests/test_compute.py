@@ -28,9 +28,7 @@ class Offers(fake.Case):
             offer("H100-SXM5-80GB", "us-west-2", "2.50"),
         ]
         small = {"resources": {"disk": "20GB.."}}
-        self.assertEqual(
-            self.listed(**small), [("1x-A100-SXM4-40GB-c16-m128-d50", "eu-north-1", 1.10), ("1x-A100-SXM4-40GB-c8-m64-d25", "us-west-2", 1.20)]
-        )
+        self.assertEqual(self.listed(**small), [("1x-A100-SXM4-40GB-c16-m128-d50", "eu-north-1", 1.10), ("1x-A100-SXM4-40GB-c8-m64-d25", "us-west-2", 1.20)])
         self.assertEqual(self.listed(resources={"gpu": "A100:4", "disk": "20GB.."})[0], ("4x-A100-SXM4-40GB-c64-m512-d200", "eu-north-1", 4.40))
         self.assertEqual(self.listed(resources={"gpu": "A100:1", "memory": "100GB..", "disk": "20GB.."})[0][1], "eu-north-1")
         self.assertEqual(self.listed(max_price=1.15, **small), [("1x-A100-SXM4-40GB-c16-m128-d50", "eu-north-1", 1.10)])
@@ -203,6 +201,18 @@ class Machines(fake.Case):
         self.market.status = {x: "running" for x in self.market.status}
         self.own.terminate_instance(made.instance_id, made.region)
         self.assertEqual(set(self.market.status.values()), {"ended"})
+
+    def test_an_end_that_fails_is_tried_after_dstack_has_given_up(self):
+        made = self.run_job(job())
+        self.own.update_provisioning_data(made, KEY, "")
+        real = self.market.answer
+        with mock.patch.object(self.market, "answer", lambda *what: (502, {"title": "away", "status": 502, "detail": "the cluster does not answer"})):
+            with self.assertRaisesRegex(ComputeError, "the cluster does not answer"):
+                self.own.terminate_instance(made.instance_id, made.region)
+            sweep.sweep(self.config(), since=time.time())
+        self.assertEqual((self.market.answer, set(self.market.status.values())), (real, {"running"}))
+        sweep.sweep(self.config(), since=time.time())
+        self.assertEqual((self.records(), set(self.market.status.values())), ([], {"ended"}))
 
     def test_another_server_is_not_asked(self):
         made = self.run_job(job())

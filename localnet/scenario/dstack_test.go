@@ -31,7 +31,9 @@ func dstackImage(t *testing.T) string {
 	if err != nil {
 		t.Skip("SKIPPED: dstack-runner is missing: build or fetch that of the pinned release, and put it into PATH, as integrations/dstack/README.md says")
 	}
-	own, env := imagetest.Debian(t, "dstack", "bin", "usr/sbin", "usr/lib/openssh")
+	own, env := imagetest.Debian(t, "dstack", "bin", "usr/sbin", "usr/lib/openssh", "lib/x86_64-linux-gnu/security")
+	// Debian's installer writes these files, by which its SSH server lets a key's owner in.
+	pam := "auth required pam_permit.so\naccount required pam_permit.so\nsession required pam_permit.so\n"
 	program, err := os.ReadFile(runner)
 	require.NoError(t, err)
 	have := map[string]bool{}
@@ -39,9 +41,11 @@ func dstackImage(t *testing.T) string {
 		have[e.Header.Name] = true
 	}
 	files := []imagetest.Entry{
-		{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}, imagetest.File(strings.TrimPrefix(dstackRunner, "/"), string(program)),
+		{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}},
+		imagetest.File(strings.TrimPrefix(dstackRunner, "/"), string(program)),
 		imagetest.File("etc/passwd", "root:x:0:0:root:/root:/bin/bash\nsshd:x:100:65534::/run/sshd:/bin/sh\n"), imagetest.File("etc/group", "root:x:0:\n"),
-		imagetest.File("etc/hosts", "127.0.0.1 localhost\n"), imagetest.File("root/.profile", ""), imagetest.File("usr/local/bin/.keep", ""),
+		imagetest.File("etc/hosts", "127.0.0.1 localhost\n"), imagetest.File("root/.profile", ""),
+		imagetest.File("usr/local/bin/.keep", ""), imagetest.File("etc/pam.d/sshd", pam), imagetest.File("etc/pam.d/other", pam),
 	}
 	if !have["bin/sh"] {
 		files = append(files, imagetest.Entry{Header: tar.Header{Name: "bin/sh", Linkname: "bash", Typeflag: tar.TypeSymlink, Mode: 0o777}})
@@ -76,7 +80,7 @@ func startDstack(t *testing.T, n *network.Network, owner seed.Wallet, image stri
 	example := func(name string) string { return filepath.Join(root, "integrations/dstack", name) }
 	u.write("home/.dstack/server/config.yml", changed(
 		t, example("config.yml"), [2]string{"http://127.0.0.1:8484", served.URL}, [2]string{"TOKEN", strings.TrimSpace(string(token))},
-		[2]string{`budget: "5"`, "budget: \"5\"\n      network: none\n      cpus: 2\n      memoryMiB: 4000\n      diskMiB: 0\n      allowSimulated: true"},
+		[2]string{`budget: "5"`, "budget: \"5\"\n      network: none\n      cpus: 2\n      memoryMiB: 4000\n      allowSimulated: true"},
 	))
 	u.write("fleet.dstack.yml", changed(t, example("fleet.dstack.yml")))
 	// dstack asks the registry, over TLS alone, for what the file does not say.

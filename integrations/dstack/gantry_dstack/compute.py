@@ -30,7 +30,7 @@ class GantryCompute(Compute):
 
     def get_offers(self, requirements: Requirements, full_offers: bool, unallocated_resources: bool) -> Iterator[InstanceOfferWithAvailability]:
         if requirements.spot or requirements.multinode or requirements.reservation:
-            return iter(())  # this market has none of them
+            return iter(())  # the backend offers none of them
         try:
             found = self._client.offers("", limit=1000).offers
         except (gantry.Error, httpx.HTTPError) as e:

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 #: Fields of an order that follow from the run.
 OWN = (
-    "gpu", "count", "nodes", "region", "image", "command", "entrypoint", "user", "env", "runToCompletion", "sshKeys", "migrate", "type", "redundancy",
+    "gpu", "count", "nodes", "region", "image", "command", "entrypoint", "user", "env", "runToCompletion", "sshKeys", "migrate", "spot", "type", "redundancy",
 )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ check_go() {
     in_dir integrations/kubernetes go test ./...
   fi
   local integration
-  for integration in ray skypilot; do
+  for integration in ray skypilot dstack; do
     if changed_in "integrations/$integration/*" 'clients/python/*' && have "$integration-python" && have gantry-python; then
       "$root/scripts/clients.sh" generate "$integration"
     fi

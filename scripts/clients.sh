@@ -3,6 +3,7 @@
 # usage: clients.sh [generate] [check] [pack]          all three without an argument
 #        clients.sh ray                                tests of Ray's node provider, with the generated client
 #        clients.sh skypilot                           tests of SkyPilot's plug-in, with the generated client
+#        clients.sh dstack                             tests of dstack's backend, with the generated client
 #        clients.sh probe URL TOKEN_FILE               Schemathesis against a running gantry serve
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -44,6 +45,7 @@ integration() {
 }
 ray() { integration ray "Ray's node provider"; }
 skypilot() { integration skypilot "SkyPilot's plug-in"; }
+dstack() { integration dstack "dstack's backend"; }
 
 # Streams are left out: Schemathesis reads no server-sent events. It asks for the oldest lease that there is, and stops it. What is not a failure is in clients/schemathesis.toml.
 probe() {
@@ -69,7 +71,7 @@ fi
 [ $# -gt 0 ] || set -- generate check pack
 for part in "$@"; do
   case $part in
-    generate | check | pack | ray | skypilot) "$part" ;;
-    *) die "unknown part $part: want generate, check, pack, ray, skypilot or probe" ;;
+    generate | check | pack | ray | skypilot | dstack) "$part" ;;
+    *) die "unknown part $part: want generate, check, pack, ray, skypilot, dstack or probe" ;;
   esac
 done

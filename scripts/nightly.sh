@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|skypilot|slurm|kubernetes|images|platforms|guest|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|skypilot|dstack|slurm|kubernetes|images|platforms|guest|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters skypilot slurm kubernetes images platforms guest verify agave fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters skypilot dstack slurm kubernetes images platforms guest verify agave fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -60,6 +60,11 @@ for part in "$@"; do
     "$root/scripts/toolchain.sh" sandbox ssh skypilot clients && "$root/scripts/build.sh" surfnet go && "$root/scripts/clients.sh" generate skypilot &&
       GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 20m -run 'TestSkyLaunch$' -v ./localnet/scenario
     ;;
+  # A task of dstack on a machine that its server rents.
+  dstack)
+    "$root/scripts/toolchain.sh" sandbox ssh dstack clients && "$root/scripts/build.sh" surfnet go && "$root/scripts/clients.sh" generate dstack &&
+      GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 20m -run 'TestDstackApply$' -v ./localnet/scenario
+    ;;
   # Jobs of a real slurmctld, on nodes that it rents.
   slurm)
     "$root/scripts/toolchain.sh" sandbox ssh slurm && "$root/scripts/build.sh" surfnet go &&
@@ -78,7 +83,7 @@ for part in "$@"; do
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, skypilot, slurm, kubernetes, images, platforms, guest, verify, agave and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, skypilot, dstack, slurm, kubernetes, images, platforms, guest, verify, agave and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

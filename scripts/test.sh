@@ -67,7 +67,7 @@ test_go() {
   [ -z "$all" ] || detector=(-race)
   in_dir integrations/kubernetes go test "${detector[@]}" -timeout 20m -vet=off -ldflags=-w ./...
   local integration integrations=()
-  for integration in ray skypilot; do
+  for integration in ray skypilot dstack; do
     if have "$integration-python" && have gantry-python; then
       integrations+=("$integration")
     else

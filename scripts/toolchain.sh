@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [skypilot] [torch] [slurm] [kubernetes] [guest] [ansible] [docs] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [skypilot] [dstack] [torch] [slurm] [kubernetes] [guest] [ansible] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   prose  Vale, which reads the English of pages
@@ -11,7 +11,7 @@
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock clients of OpenAI and Anthropic for Python, and LiteLLM, with which /openai/v1 and /anthropic/v1 are tried; without them those tests are skipped
-#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, skypilot  SkyPilot, torch  PyTorch and slurm  Slurm of Debian for the same. Not in all; without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, skypilot  SkyPilot, dstack  dstack, torch  PyTorch and slurm  Slurm of Debian for the same. Not in all; without them those tests are skipped
 #   kubernetes  etcd, the API server, the scheduler and the controller manager, built from their Go modules for a test. Not in all
 #   guest  the packages of Debian of which the measured guest's image is made, and QEMU with a software TPM, in which tests boot it. Not in all; without them those tests are skipped
 #   ansible  Ansible, with which the role for machines is tried; without it those tests are skipped. Not in all
@@ -323,6 +323,11 @@ guest_packages() {
 need_ansible() { python_tool ansible "Ansible"; }
 need_ray() { python_tool ray "Ray"; }
 need_skypilot() { python_tool skypilot "SkyPilot"; }
+# dstack, and the image of its jobs: with an SSH server and curl, which it would install in others.
+need_dstack() {
+  python_tool dstack "dstack"
+  debian_root dstack "the image of dstack's jobs" openssh-server curl ca-certificates bash coreutils dash grep sed libc-bin
+}
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
 python_tool() {
@@ -385,8 +390,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | skypilot | torch | slurm | kubernetes | guest | ansible | docs) "need_$part" ;;
+    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | skypilot | dstack | torch | slurm | kubernetes | guest | ansible | docs) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_prose && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, skypilot, torch, slurm, kubernetes, guest, ansible, docs or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, skypilot, dstack, torch, slurm, kubernetes, guest, ansible, docs or all" ;;
   esac
 done

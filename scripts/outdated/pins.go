@@ -220,6 +220,7 @@ var directPackages = map[string][]string{
 	"clients/python/requirements.txt": {"attrs", "build", "hatchling", "httpx", "mcp", "mypy", "openapi-python-client", "pytest", "ruff", "schemathesis", "unasync"},
 	"scripts/python/ansible.txt":      {"ansible-core"},
 	"scripts/python/docs.txt":         {"mkdocs", "mkdocs-material"},
+	"scripts/python/dstack.txt":       {"dstack"},
 	"scripts/python/jupyter.txt":      {"jupyterlab"},
 	"scripts/python/model.txt":        {"gguf", "xllamacpp"},
 	"scripts/python/openai.txt":       {"anthropic", "litellm", "openai"},

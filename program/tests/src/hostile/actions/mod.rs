@@ -21,9 +21,10 @@ pub mod scenarios;
 mod sealed;
 
 use super::scene::{Plan, Scene};
+pub use keepers::idles_of;
 pub use omitted::BEFORE_PROOFS;
 pub use outputs::leases_of;
-pub use providers::node_close_of;
+pub use providers::{guaranteed_leases, node_close_of};
 pub use scenarios::SCENARIOS;
 
 /// An instruction's name, how often it is tried, and how.

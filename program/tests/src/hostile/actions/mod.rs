@@ -85,7 +85,7 @@ pub const ACTIONS: &[Action] = &[
     action("auction_close", 8, auctions::auction_close),
     action("lease_start", 16, leases::lease_start),
     action("lease_abort", 8, leases::lease_abort),
-    action("lease_decline", 4, leases::lease_decline),
+    action("lease_decline", 10, leases::lease_decline),
     action("lease_extend", 6, leases::lease_extend),
     action("lease_settle_receipt", 20, leases::lease_settle_receipt),
     action("lease_settle_report", 8, leases::lease_settle_report),

@@ -21,6 +21,7 @@ use super::ledger::Ledger;
 use super::owners::{orders, terms, Books, Owners};
 use super::rules::{of_change, of_state, Act, Moved, Verdict, Violation};
 use super::trace::{Step, TokenTrick};
+use super::waits::nobody_waits;
 use crate::ix::name_of;
 use crate::testbed::{key, test_params};
 use crate::tokens::{put_token_account, token_program};
@@ -229,6 +230,7 @@ impl Harness {
                 self.w.warp(*seconds);
                 // Time alone must not break a rule either.
                 self.check_state()?;
+                nobody_waits(self)?;
                 Ok(true)
             }
             Step::Send(instructions) => self.send(instructions),

@@ -16,4 +16,5 @@ pub mod scenario;
 pub mod scene;
 pub mod shrink;
 pub mod trace;
+pub mod waits;
 pub mod wind_down;

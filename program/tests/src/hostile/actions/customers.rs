@@ -76,7 +76,8 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
     if s.once_in(5) {
         args.interruptible = u8::from(s.once_in(9));
         // One GPU each of three machines, so that more than one such job fits the cast.
-        (args.nodes, args.gpus_per_node, args.redundant) = (3, 1, 1);
+        // Four are refused: half of them would decide.
+        (args.nodes, args.gpus_per_node, args.redundant) = (if s.once_in(4) { 4 } else { 3 }, 1, 1);
         (args.run_to_completion, args.no_migration) = (1, 1);
         args.requirement.allow_simulated = 1;
         (args.duration_secs, args.max_price) = (30 + s.below(120) as u32, 3_000_000 + s.r.below(3_000_000));
@@ -86,7 +87,7 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
     let order = pda::order(&who.wallet(), nonce);
     if !s.once_in(3) {
         if args.redundant == 1 {
-            plan.extend(super::outputs::awards_of(s, &order, &who.wallet(), &Wanted::of(&args))?);
+            plan.extend(super::outputs::awards_of(s, &order, &who.wallet(), &Wanted::of(&args), args.nodes)?);
             return Some(plan);
         }
         for _ in 0..args.nodes.min(2) {
@@ -107,7 +108,7 @@ pub fn redundant_order(s: &mut Scene) -> Option<Plan> {
     let who = s.actor_of(&CUSTOMERS);
     let nonce = free_nonce(s, &who.wallet())?;
     let mut args = OrderArgs {
-        nodes: 3,
+        nodes: if s.once_in(4) { 4 } else { 3 },
         gpus_per_node: 1,
         redundant: 1,
         run_to_completion: 1,
@@ -119,7 +120,7 @@ pub fn redundant_order(s: &mut Scene) -> Option<Plan> {
     args.requirement.allow_simulated = 1;
     let order = pda::order(&who.wallet(), nonce);
     let mut plan = vec![Step::Send(vec![ix::order_create(who, args)])];
-    let awards = super::outputs::awards_of(s, &order, &who.wallet(), &Wanted::of(&args))?;
+    let awards = super::outputs::awards_of(s, &order, &who.wallet(), &Wanted::of(&args), args.nodes)?;
     if awards.is_empty() {
         return None;
     }

@@ -68,7 +68,16 @@ pub fn keeper_suspend(s: &mut Scene) -> Option<Plan> {
 fn idles(s: &mut Scene) -> Option<Plan> {
     let active = s.a.ledger.all::<Keeper>().filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE);
     let wallets: Vec<_> = active.map(|(_, keeper)| keeper.wallet).collect();
-    let idle = s.one(wallets.clone())?;
+    let idle = s.one(wallets)?;
+    let at = s.a.actors.iter().position(|actor| actor.wallet() == idle)?;
+    idles_of(s, at)
+}
+
+/// The same of a keeper of the cast.
+pub fn idles_of(s: &mut Scene, idle: usize) -> Option<Plan> {
+    let active = s.a.ledger.all::<Keeper>().filter(|(_, keeper)| keeper.status == KEEPER_ACTIVE);
+    let wallets: Vec<_> = active.map(|(_, keeper)| keeper.wallet).collect();
+    let idle = s.a.actors[idle].wallet();
     let (first, secs) = (s.a.w.period(), i64::from(s.a.w.params.period_secs));
     let mut plan = vec![];
     for period in first..=first + IDLE_REPORTS {

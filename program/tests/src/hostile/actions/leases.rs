@@ -65,8 +65,13 @@ pub fn lease_abort(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn lease_decline(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(4);
-    let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    let (any, now, ledger) = (s.once_in(4), s.a.now(), &s.a.ledger);
+    let in_time = |lease: &Lease| {
+        let order = ledger.get::<Order>(&lease.order);
+        order.is_some_and(|order| now <= order.awarded_at.max(lease.awarded_at) + i64::from(order.start_secs))
+    };
+    let (at, lease) =
+        s.any_where::<Lease>(|lease| any || (lease.status == LEASE_AWARDED && in_time(lease)))?;
     s.a.ledger.get::<Order>(&lease.order)?;
     let reason = if lease.repriced == 1 { DECLINED_PRICE } else { DECLINED_JOB };
     one(ix::lease_decline(&s.a.w, &at, reason))

@@ -21,9 +21,10 @@ pub mod scenarios;
 mod sealed;
 
 use super::scene::{Plan, Scene};
+pub use keepers::idles_of;
 pub use omitted::BEFORE_PROOFS;
 pub use outputs::leases_of;
-pub use providers::node_close_of;
+pub use providers::{guaranteed_leases, node_close_of};
 pub use scenarios::SCENARIOS;
 
 /// An instruction's name, how often it is tried, and how.
@@ -84,7 +85,7 @@ pub const ACTIONS: &[Action] = &[
     action("auction_close", 8, auctions::auction_close),
     action("lease_start", 16, leases::lease_start),
     action("lease_abort", 8, leases::lease_abort),
-    action("lease_decline", 4, leases::lease_decline),
+    action("lease_decline", 10, leases::lease_decline),
     action("lease_extend", 6, leases::lease_extend),
     action("lease_settle_receipt", 20, leases::lease_settle_receipt),
     action("lease_settle_report", 8, leases::lease_settle_report),

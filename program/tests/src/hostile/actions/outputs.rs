@@ -11,7 +11,13 @@ use crate::hostile::trace::Step;
 use crate::{ix, pda};
 
 /// Awards of a redundant job to machines that may suit, the starts of all, and often their outputs.
-pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, wanted: &Wanted) -> Option<Plan> {
+pub fn awards_of(
+    s: &mut Scene,
+    order: &Address,
+    customer: &Address,
+    wanted: &Wanted,
+    count: u8,
+) -> Option<Plan> {
     let customer = s.who(customer)?;
     let mut nodes: Vec<(Address, Node)> =
         s.a.ledger
@@ -19,12 +25,13 @@ pub fn awards_of(s: &mut Scene, order: &Address, customer: &Address, wanted: &Wa
             .filter(|(_, node)| Scene::fits(s.a, node, wanted))
             .map(|(at, node)| (*at, *node))
             .collect();
-    if nodes.len() < 3 {
+    let count = usize::from(count);
+    if nodes.len() < count {
         return Some(vec![]);
     }
     let mut plan = vec![];
     let mut awarded = vec![];
-    while awarded.len() < 3 && !nodes.is_empty() {
+    while awarded.len() < count && !nodes.is_empty() {
         let at = s.below(nodes.len());
         let (node, machine) = nodes.swap_remove(at);
         let keeper = s.actor_of(&KEEPERS);

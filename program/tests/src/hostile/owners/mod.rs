@@ -6,6 +6,9 @@
 //! supply of the stake token, receipts, leaves, and the times at which they were seen.
 
 mod accepted;
+mod addresses;
+mod ages;
+mod asleep;
 mod cast;
 mod causes;
 mod exits;
@@ -14,6 +17,8 @@ mod flows;
 mod frozen;
 mod harm;
 mod idle;
+mod marks;
+mod missed;
 pub mod orders;
 mod pools;
 mod silence;
@@ -46,11 +51,16 @@ pub const STAKES: &str = "a slash takes the stake of one node";
 pub const VERDICT: &str = "a penalty needs more than two thirds of the weight";
 pub const VETO: &str = "less than a third voids no fault";
 pub const TERMS: &str = "no change of parameters slashes anybody";
+pub const MARK: &str = "nobody knows before an order how it will remember a node";
+pub const MISSED: &str = "who does not start waits for its next order";
+pub const ASLEEP: &str = "a fault is not about the time that its machine slept";
+pub const AGE: &str = "a machine grows older by good periods alone";
+pub const ADDRESS: &str = "in a period one address is one lease";
 
 /// Every rule by owner.
-pub const RULES: [&str; 18] = [
+pub const RULES: [&str; 23] = [
     HALF, OWN, EXIT, HARM, ORDER, POOL, CAUSE, FROZEN, SILENT, FEES, IDLE, ACCEPTED, TIME, WORK, STAKES,
-    VERDICT, VETO, TERMS,
+    VERDICT, VETO, TERMS, MARK, MISSED, ASLEEP, AGE, ADDRESS,
 ];
 
 /// Rules that the program is known to break, with the finding of docs/findings.md that says so. They are checked only
@@ -85,6 +95,11 @@ pub struct Books {
     work: work::Work,
     stakes: stakes::Stakes,
     verdicts: verdicts::Verdicts,
+    marks: marks::Marks,
+    missed: missed::Missed,
+    asleep: asleep::Asleep,
+    ages: ages::Ages,
+    addresses: addresses::Addresses,
     pub terms: terms::Terms,
 }
 
@@ -106,6 +121,11 @@ impl Books {
             work: Default::default(),
             stakes: Default::default(),
             verdicts: Default::default(),
+            marks: Default::default(),
+            missed: Default::default(),
+            asleep: Default::default(),
+            ages: Default::default(),
+            addresses: Default::default(),
             terms: Default::default(),
         }
     }
@@ -149,6 +169,11 @@ impl Books {
             self.idle.check(act, &flows),
             self.accepted.check(act),
             self.work.check(act),
+            self.marks.check(act),
+            self.missed.check(act),
+            self.asleep.check(act),
+            self.ages.check(act),
+            self.addresses.check(act),
         ];
         self.terms.note(act);
         verdicts.into_iter().try_for_each(|verdict| self.judged(verdict))

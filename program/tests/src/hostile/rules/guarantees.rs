@@ -153,6 +153,14 @@ fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
         .sum();
     let by_revenue = u128::from((before.guarantee_revenue + open) / 8) * u128::from(STAKE_UNIT)
         / u128::from(before.guarantee_stake_price);
+    let all = act.ledger.all::<Lease>().filter(|(_, lease)| lease.node == *at);
+    let left_out = all.filter(|(lease, was)| {
+        let until = before.guaranteed_until;
+        let is = act.after::<Lease>(lease).unwrap_or(was);
+        was.awarded_at < until && is.counted_until != until
+    });
+    let left_out = left_out.count();
+    must!(left_out == 0, "no lease of a broken guarantee is left out", "{at}: {left_out}");
     let amount = by_stake.max(by_revenue).min(u128::from(before.available_stake()));
     must!(u128::from(fault.amount) == amount, "a broken guarantee costs what its terms say", "{at}");
     let window = (fault.window_from, fault.window_until, fault.gpus);

@@ -52,6 +52,7 @@ macro_rules! must {
     };
 }
 pub(crate) use must;
+pub use reports::leaf;
 
 /// An account that an instruction changed, created or closed.
 pub struct Moved {

@@ -100,5 +100,5 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     must!(score == Some(after.score), "a proof keeps the better score", "{score:?}: {}", after.score);
     let lower = score.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when an omitted bid scored lower", "{score:?} of {}", before.score);
-    repriced(&before.order, before, after, bid.price)
+    repriced(&before.order, before, after, bid.price, act.now)
 }

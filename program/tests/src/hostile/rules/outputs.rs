@@ -100,6 +100,9 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
                 "{at}: {}",
                 after.output
             );
+            let half = shown && agree.len() * 2 >= usize::from(order.nodes_wanted);
+            let paid = after.output == OUTPUT_ACCEPTED;
+            must!(paid || !half, "half of the nodes make nobody's work free", "{at}");
             let withheld = before.output == OUTPUT_COMMITTED;
             must!(withheld == (after.output == OUTPUT_WITHHELD), "a withheld output costs its node", "{at}");
             must!(before.output_hash == after.output_hash, "an output stays what it was", "{at}");

@@ -122,8 +122,9 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
     }
     if let Some((_, fault)) = slashed(act, &change.at) {
         must!(act.now >= fault.applicable_at, "a slash waits for its appeal", "{}", act.name);
-        // What it has reserved is there.
-        let want = i128::from(fault.amount);
+        // What it has reserved is there, and what has come free since is taken too.
+        let free = act.ledger.get::<Node>(&fault.node).map_or(0, Node::available_stake);
+        let want = i128::from(fault.cost()).min(i128::from(fault.amount) + i128::from(free));
         must!(out == want, "a slash takes what the fault says", "{out}, want {want}");
         let total = after.slashed_total.checked_sub(before.slashed_total).map(i128::from);
         must!(total == Some(out), "what is slashed is counted", "{}", change.at);

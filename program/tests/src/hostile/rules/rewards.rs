@@ -64,6 +64,9 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         let more = after.buy_back > before.buy_back && !adds;
         let same = (before.last_period, more) == (after.last_period, false);
         must!(same, "only a split sets shares aside", "{}", act.name);
+        if adds {
+            aged(act, before, after)?;
+        }
     }
     match act.name {
         "rewards_accrue" => split(act, market, before, after),
@@ -174,7 +177,7 @@ fn claim(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Verdi
     let (byte, bit) = (usize::from(keeper.index) / 8, 1u8 << (keeper.index % 8));
     let once = was.reward_voters[byte] & bit != 0 && now.reward_voters[byte] & bit == 0;
     must!(once, "a share is taken once, by a voter", "{at} of period {}", was.period);
-    must!(keeper.active_since <= was.created_at, "who became active since did not vote", "{at}");
+    must!(keeper.active_since < was.created_at, "who became active since did not vote", "{at}");
     let left = i128::from(was.reward_left) - i128::from(now.reward_left);
     must!(left == by_vote, "a share is taken from its report", "{at}: {left} and {by_vote}");
     Ok(())

@@ -124,7 +124,10 @@ fn score_of_better(act: &Act, lease: &Lease) -> Option<u64> {
 
 /// What a proof of an unjust award does to its lease: no share for its keeper, and no higher price than the better offer's
 /// for what is not paid yet.
-pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64) -> Verdict {
+pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64, now: i64) -> Verdict {
+    let served = before.billable_secs(now);
+    let worth = |lease: &Lease| lease.owed(served).ok();
+    must!(worth(before) == worth(after), "time that was served keeps its price", "{at}: {served} seconds");
     must!(after.award_bps == 0, "an unjust award earns nothing", "{at}: {}", after.award_bps);
     let due = before.price.min(price);
     must!(after.price == due, "an unjust award is repriced to the better offer", "{at}: {}", after.price);
@@ -317,5 +320,5 @@ fn better_ask(act: &Act) -> Verdict {
     let lower = lower.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when another node scored lower", "{at}: {}", before.score);
     let price = order.zip(better).map_or(0, |(order, better)| ask(better, order));
-    repriced(&at, before, after, price)
+    repriced(&at, before, after, price, act.now)
 }

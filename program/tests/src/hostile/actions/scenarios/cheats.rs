@@ -4,7 +4,7 @@
 use gantry_market::constants::{
     AWARD_VIEW_SECS, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_WORK_FAILED,
 };
-use gantry_market::state::{Fault, Lease, Node, Order, Params, LEASE_RUNNING};
+use gantry_market::state::{Fault, Lease, Node, Order, Params, FAULT_REPORT, LEASE_RUNNING};
 use solana_address::Address;
 
 use super::outputs::{all_commit, all_start, Part};
@@ -131,7 +131,7 @@ fn two_customers(s: &mut Scene) -> Option<(Scenario, [Job; 2])> {
 }
 
 /// Both sides sign for seconds.
-fn receipted(s: &mut Scene, job: &Job, seconds: u32) -> Option<Plan> {
+pub(super) fn receipted(s: &mut Scene, job: &Job, seconds: u32) -> Option<Plan> {
     let lease = *s.a.ledger.get::<Lease>(&job.lease).filter(|lease| lease.status == LEASE_RUNNING)?;
     let (node, customer) = (s.key(&lease.node_key)?, s.key(&lease.customer)?);
     let receipt = ix::receipt(&s.a.w, &job.lease, node, customer, lease.receipt_sequence + 1, seconds);
@@ -240,7 +240,7 @@ fn accused(s: &mut Scene, job: &Job) -> Option<Plan> {
     accused_of(s, job, flags)
 }
 
-fn accused_of(s: &mut Scene, job: &Job, flags: u16) -> Option<Plan> {
+pub(super) fn accused_of(s: &mut Scene, job: &Job, flags: u16) -> Option<Plan> {
     s.a.ledger.get::<Lease>(&job.lease)?;
     let period = s.a.w.period();
     let good = s.a.w.good_leaf(job.node, Address::default(), period);
@@ -248,8 +248,9 @@ fn accused_of(s: &mut Scene, job: &Job, flags: u16) -> Option<Plan> {
     reported(s, period, &[leaf], &[0])
 }
 
-fn speaks_against(s: &mut Scene, node: &Address) -> Option<Plan> {
-    let fault = s.a.ledger.all::<Fault>().find(|(_, fault)| fault.node == *node).map(|(at, f)| (*at, *f));
+pub(super) fn speaks_against(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let of_machine = |fault: &Fault| fault.node == *node && fault.kind == FAULT_REPORT;
+    let fault = s.a.ledger.all::<Fault>().find(|(_, fault)| of_machine(fault)).map(|(at, f)| (*at, *f));
     let (at, fault) = fault?;
     let all = voters(s, fault.voters_before);
     let (wallet, _) = s.one(all)?;
@@ -265,7 +266,7 @@ fn speaks_against(s: &mut Scene, node: &Address) -> Option<Plan> {
 }
 
 /// The faults of a node, when their time has come.
-fn applied(s: &mut Scene, node: &Address) -> Option<Plan> {
+pub(super) fn applied(s: &mut Scene, node: &Address) -> Option<Plan> {
     let faults: Vec<(Address, Fault)> =
         s.a.ledger
             .all::<Fault>()

@@ -31,7 +31,7 @@ fn spent(s: &mut Scene, job: &Job) -> Option<Plan> {
     Some(vec![Step::Send(vec![ix::credits_withdraw(who, free - left)])])
 }
 
-fn opened(s: &mut Scene, job: &Job, rich: bool) -> Option<Plan> {
+pub(super) fn opened(s: &mut Scene, job: &Job, rich: bool) -> Option<Plan> {
     s.a.ledger.get::<gantry_market::state::Lease>(&job.lease)?;
     // At most: with the stakes and times of these markets the floor lies below it.
     let deposit = market(s)?.params.dispute_deposit;
@@ -67,7 +67,7 @@ fn voted(s: &mut Scene, job: &Job) -> Option<Plan> {
 }
 
 /// Both ends are tried: one is refused, or both.
-fn ended(s: &mut Scene, job: &Job) -> Option<Plan> {
+pub(super) fn ended(s: &mut Scene, job: &Job) -> Option<Plan> {
     s.a.ledger.get::<Dispute>(&pda::dispute(&job.lease))?;
     let payer = s.actor().wallet();
     Some(vec![

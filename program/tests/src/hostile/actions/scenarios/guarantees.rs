@@ -1,8 +1,9 @@
 use gantry_market::constants::{FLAG_WORK_FAILED, GUARANTEE_BPS_MIN};
-use gantry_market::state::{Fault, Node, Provider, NODE_ACTIVE, NODE_SUSPENDED};
+use gantry_market::state::{Fault, Lease, Node, Provider, NODE_ACTIVE, NODE_SUSPENDED};
 use solana_address::Address;
 
 use super::{market, offered, recovered, reported, usable, Job};
+use crate::hostile::actions::guaranteed_leases;
 use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
 use crate::hostile::trace::Step;
@@ -37,6 +38,35 @@ pub fn settled(s: &mut Scene) -> Option<Scenario> {
             .then_if(suspended, move |s| returned(s, &node))
             .then(move |s| over(s, &node, &job))
             .then(move |s| job.awarded(s))
+            .then(move |s| settle(s, &node)),
+    )
+}
+
+/// A machine with a guarantee is away for most of it, and its provider keeps what it has earned from being paid until the
+/// guarantee is resolved.
+pub fn hidden(s: &mut Scene) -> Option<Scenario> {
+    let nodes = s.a.ledger.all::<Node>();
+    let free: Vec<Address> =
+        nodes.filter(|(_, node)| usable(s, node) && !node.is_guaranteed()).map(|(at, _)| *at).collect();
+    let node = s.one(free)?;
+    let mut job = Job::on(s, node)?;
+    (job.args.max_price, job.args.duration_secs) = (1_000_000_000, 1_200);
+    Some(
+        Scenario::default()
+            .then(recovered)
+            .then(move |s| committed(s, &node))
+            .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
+            .then(move |s| Some(vec![offered(s, &node, 1_000_000_000)?]))
+            .then(move |s| job.ordered(s))
+            .then(move |s| job.started(s))
+            .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
+            .then(move |s| {
+                s.a.ledger.get::<Lease>(&job.lease)?;
+                let period = s.a.w.period();
+                let up =
+                    LeafData { up_secs: 30, verified_secs: 30, ..s.a.w.good_leaf(node, job.lease, period) };
+                reported(s, period, &[up], &[0])
+            })
             .then(move |s| settle(s, &node)),
     )
 }
@@ -125,7 +155,9 @@ fn settle(s: &mut Scene, node: &Address) -> Option<Plan> {
     let params = market(s)?.params;
     let due = until + i64::from(params.settle_deadline_secs().ok()?) + i64::from(params.appeal_secs);
     let finder = s.actor();
-    let settle = Step::Send(vec![ix::guarantee_resolve(&s.a.w, finder, node)]);
+    let leases = guaranteed_leases(&s.a.ledger, node, until);
+    let some = if s.once_in(4) { leases.len() / 2 } else { leases.len() };
+    let settle = Step::Send(vec![ix::guarantee_resolve_of(&s.a.w, finder, node, &leases[..some])]);
     // One that lasts very long would be all of the scenario.
     let wait = (due - s.a.now()).max(0);
     Some(if wait > 10_000 { vec![settle] } else { vec![Step::Warp(wait), settle.clone(), settle] })

@@ -7,6 +7,7 @@ mod guarantees;
 mod measured;
 mod moves;
 mod outputs;
+mod returns;
 mod rules;
 mod sessions;
 mod votes;
@@ -43,6 +44,7 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     guarantees::settled,
     guarantees::settled,
     guarantees::settled,
+    guarantees::hidden,
     claims::taken,
     claims::taken,
     claims::overtaken,
@@ -61,6 +63,12 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     cheats::appealed,
     measured::slow,
     measured::missed,
+    returns::reborn,
+    returns::awake,
+    returns::disputed,
+    returns::disputed,
+    returns::unclaimed,
+    returns::parted,
 ];
 
 /// The market as it is.

@@ -212,12 +212,9 @@ func (c *nodeChain) Decline(ctx context.Context, of market.Lease, why market.Dec
 }
 
 // Ask implements lease.Chain.
-func (c *nodeChain) Ask(spot bool) market.PricePerHour {
+func (c *nodeChain) Ask(interruptible bool) market.PricePerHour {
 	n, _ := c.view.Node(c.node)
-	if spot {
-		return n.SpotAsk()
-	}
-	return n.Ask()
+	return n.AskFor(interruptible)
 }
 
 // End implements lease.Chain.

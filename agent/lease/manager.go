@@ -35,8 +35,8 @@ type Chain interface {
 	Start(ctx context.Context, l market.Lease, connection [32]byte) error
 	// Decline sends lease_decline and waits until it is confirmed.
 	Decline(ctx context.Context, l market.Lease, why market.DeclineReason) error
-	// Ask is the node's own price now.
-	Ask(spot bool) market.PricePerHour
+	// Ask is the node's own price now, for work that is interruptible or not.
+	Ask(interruptible bool) market.PricePerHour
 	// End sends lease_end and waits until it is confirmed. With immediate the node leaves a lease that its customer keeps, without
 	// notice, and pays for it.
 	End(ctx context.Context, l market.Lease, immediate bool) error

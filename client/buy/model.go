@@ -83,21 +83,13 @@ func (b *Buyer) begun(name string, models []market.Model) (found market.Model, o
 	return found, ok
 }
 
-// ask is what a node asks of the order.
-func (t *terms) ask(n *market.Node) market.PricePerHour {
-	if t.args.Interruptible {
-		return n.SpotAsk()
-	}
-	return n.Ask()
-}
-
 // offersOf counts the machines of a model that could serve the order now, and returns the highest ask of the cheapest
 // that are enough.
 func (t *terms) offersOf(mk market.Market, all *view.View, m market.Model, now int64) (ask uint64, fit int) {
 	var asks []uint64
 	t.nodes(mk, solana.PublicKey{}, all, m, now, func(n market.Node, err error) {
 		if err == nil {
-			asks = append(asks, uint64(t.ask(&n)))
+			asks = append(asks, uint64(n.AskFor(t.args.Interruptible)))
 		}
 	})
 	slices.Sort(asks)

@@ -57,7 +57,7 @@ func (d *deal) checkNodes() (*fitting, error) {
 			return
 		}
 		why[service.Unsuitable(err)]++
-		if ask := d.r.ask(&n); market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || ask < cheapest) {
+		if ask := n.AskFor(d.r.args.Interruptible); market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || ask < cheapest) {
 			cheapest = ask
 		}
 		if market.Is(err, market.CodeUnsuitableShare) {

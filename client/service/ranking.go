@@ -109,8 +109,7 @@ func (r *ranking) sort() {
 
 // interruptible is the ranking as interruptible orders see it.
 func (r *ranking) interruptible() *ranking {
-	out := &ranking{view: r.view, at: r.at, models: r.models, stats: r.stats, typical: r.typical, found: map[string]Found{}}
-	out.spot = func() *ranking { return out }
+	out := &ranking{view: r.view, at: r.at, models: r.models, typical: r.typical}
 	for _, x := range r.nodes {
 		if spot, ok := x.node.AsSpot(); ok {
 			out.nodes = append(out.nodes, rankedAt(spot, r.at))

@@ -29,6 +29,33 @@ func nodesView(count int) *view.View {
 	return v
 }
 
+// A search for spot finds the nodes that take interruptible work, by their spot prices, in any order that is asked for.
+func TestASearchForSpotHasSpotPrices(t *testing.T) {
+	v := nodesView(6)
+	for i, n := range v.Nodes() {
+		n.SpotBps = uint16(i%3) * 2_500 // none, a quarter and half of the price
+		v.Put(n.Address, &n)
+	}
+	r := rank(v, 1000)
+	q, err := ParseTerms("spot")
+	require.NoError(t, err)
+	for _, by := range []SortBy{SortAward, SortTOPSPrice} {
+		found := r.search(&q, by, 10)
+		require.Equal(t, 4, found.Fit)
+		for i, o := range found.Offers {
+			n, _ := v.Node(solana.MustPublicKeyFromBase58(o.Address))
+			require.Equal(t, n.SpotAsk().String(), o.Price)
+			require.Equal(t, o.Price, o.Spot)
+			if i > 0 {
+				before, _ := market.ParsePrice(found.Offers[i-1].Price)
+				require.LessOrEqual(t, before, n.SpotAsk())
+			}
+		}
+	}
+	all := r.search(&Terms{Count: 1}, SortAward, 10)
+	require.Equal(t, 6, all.Fit, "the ranking of other orders is as before")
+}
+
 // The best offers are those of a full search, in the order of awards, and the others are counted all the same.
 func TestBestOffersAreTheFirstOfAll(t *testing.T) {
 	v := nodesView(300)

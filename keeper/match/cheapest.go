@@ -12,7 +12,7 @@ type standing struct {
 }
 
 // atSite looks where nodes of the order stand already.
-func (m *Matcher) atSite(s *search, name [16]byte) {
+func (m *index) atSite(s *search, name [16]byte) {
 	site, ok := m.siteOf[name]
 	if !ok {
 		return
@@ -45,7 +45,7 @@ func (b *bestSite) beats(head uint64, nodes int) bool {
 // cheapestSite looks for the site whose best nodes have the least sum of scores; equal sums go to the smaller name. A
 // site costs at least its best node's score for each node, so the sites are looked at in that order, and only while
 // that is not above what has been found.
-func (m *Matcher) cheapestSite(s *search) {
+func (m *index) cheapestSite(s *search) {
 	for _, g := range m.groups {
 		g.allowed = false
 	}
@@ -66,7 +66,7 @@ func (m *Matcher) cheapestSite(s *search) {
 }
 
 // firstSites looks at sites in the order of their best nodes, and reports whether that has found the best one.
-func (m *Matcher) firstSites(s *search, best *bestSite) bool {
+func (m *index) firstSites(s *search, best *bestSite) bool {
 	if s.round++; s.round == 0 {
 		clear(s.seen)
 		s.round = 1
@@ -87,7 +87,7 @@ func (m *Matcher) firstSites(s *search, best *bestSite) bool {
 }
 
 // allSites compares all sites by what columns say of them.
-func (m *Matcher) allSites(s *search, best *bestSite) {
+func (m *index) allSites(s *search, best *bestSite) {
 	s.standing = append(s.standing[:0], make([]standing, len(m.sites))...)
 	s.bounds = s.bounds[:0]
 	m.wanted(s, func(g *group) {
@@ -119,7 +119,7 @@ func (m *Matcher) allSites(s *search, best *bestSite) {
 }
 
 // look compares a site with the best one.
-func (m *Matcher) look(s *search, best *bestSite, here *site) {
+func (m *index) look(s *search, best *bestSite, here *site) {
 	count := uint64(0)
 	for _, c := range here.classes {
 		if c.group.allowed && s.suits(&c.attrs, c.group) {

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"math"
 	"sync"
 
 	"github.com/gagliardetto/solana-go"
@@ -12,290 +11,88 @@ import (
 // Matcher holds nodes, their providers and models. It is safe for concurrent use. Changes are only noted, which is
 // cheap; the next search applies them.
 type Matcher struct {
-	mu        sync.Mutex
-	rows      map[solana.PublicKey]*row
-	owners    map[solana.PublicKey]*owner
-	models    map[uint16]*market.Model
-	groups    []*group // by model, in no order
-	groupOf   map[uint16]*group
-	sites     []*site  // by number; nil where one is spare, and 0 is none
-	spare     []uint32 // numbers
-	siteOf    map[[16]byte]*site
-	regions   [][16]byte // by number
-	regionOf  map[[16]byte]uint32
-	now       int64
-	started   bool
-	due       dueHeap
-	dirty     []*row
-	ownerNote []*owner
-	search    search // reused
-	// spot has the nodes that take interruptible work, at their spot prices; nil in itself.
-	spot *Matcher
-}
-
-// row is one node.
-type row struct {
-	key   solana.PublicKey
-	node  *market.Node // nil once removed
-	dirty bool
-
-	owner   *owner
-	ownerAt int // in owner.rows
-
-	placed  bool
-	e       entry
-	plain   uint64 // the score where the node's guarantee ends before the work; of no meaning unless plainOK
-	plainOK bool
-	free    uint8
-	class   *class
-	here    *class // of the nodes of its site
-	keyedAt int64  // when it was last looked at whether and where to place it
-	until   int64  // from when on reputation, tier or guarantee is another; MaxInt64 for never
-	dueAt   int    // in the heap, -1 outside
-}
-
-// owner is a provider with its nodes; provider is nil where it is not known.
-type owner struct {
-	key      solana.PublicKey
-	provider *market.Provider
-	noted    bool
-	ok       bool // as the rows were placed by
-	rows     []*row
+	mu sync.Mutex
+	// asks has all nodes at their prices, spot those that take interruptible work at their spot prices.
+	asks, spot *index
 }
 
 // New returns an empty matcher.
-func New() *Matcher {
-	m := empty()
-	m.spot = empty()
-	return m
-}
-
-func empty() *Matcher {
-	return &Matcher{
-		rows: map[solana.PublicKey]*row{}, owners: map[solana.PublicKey]*owner{}, models: map[uint16]*market.Model{},
-		groupOf: map[uint16]*group{}, sites: []*site{nil}, siteOf: map[[16]byte]*site{}, regionOf: map[[16]byte]uint32{},
-	}
-}
+func New() *Matcher { return &Matcher{asks: newIndex(), spot: newIndex()} }
 
 // PutNode adds or replaces a node. The node must not change afterwards.
 func (m *Matcher) PutNode(key solana.PublicKey, n *market.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.rows[key]
-	if !ok {
-		r = &row{key: key, dueAt: -1}
-		m.rows[key] = r
-	}
-	r.node = n
-	m.touch(r)
-	if m.spot == nil {
-		return
-	}
+	m.asks.putNode(key, n)
 	if as, ok := n.AsSpot(); ok {
-		m.spot.PutNode(key, as)
+		m.spot.putNode(key, as)
 	} else {
-		m.spot.RemoveNode(key)
+		m.spot.removeNode(key)
 	}
 }
 
 // RemoveNode takes a node out.
 func (m *Matcher) RemoveNode(key solana.PublicKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r, ok := m.rows[key]; ok {
-		r.node = nil
-		m.touch(r)
-	}
-	if m.spot != nil {
-		m.spot.RemoveNode(key)
-	}
+	m.each(func(x *index) { x.removeNode(key) })
 }
 
 // PutProvider adds or replaces a provider.
 func (m *Matcher) PutProvider(key solana.PublicKey, p *market.Provider) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o := m.owner(key)
-	o.provider = p
-	m.note(o)
-	if m.spot != nil {
-		m.spot.PutProvider(key, p)
-	}
+	m.each(func(x *index) { x.putProvider(key, p) })
 }
 
 // RemoveProvider takes a provider out: its nodes wait until it is back.
 func (m *Matcher) RemoveProvider(key solana.PublicKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o, ok := m.owners[key]; ok {
-		o.provider = nil
-		m.note(o)
-	}
-	if m.spot != nil {
-		m.spot.RemoveProvider(key)
-	}
+	m.each(func(x *index) { x.removeProvider(key) })
 }
 
 // PutModel adds or replaces a GPU model.
 func (m *Matcher) PutModel(id uint16, model *market.Model) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.models[id] = model
-	if m.spot != nil {
-		m.spot.PutModel(id, model)
-	}
+	m.each(func(x *index) { x.putModel(id, model) })
 }
 
 // RemoveModel takes a GPU model out: its nodes are in no answer until it is back.
 func (m *Matcher) RemoveModel(id uint16) {
+	m.each(func(x *index) { x.removeModel(id) })
+}
+
+func (m *Matcher) each(change func(*index)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.models, id)
-	if m.spot != nil {
-		m.spot.RemoveModel(id)
-	}
+	change(m.asks)
+	change(m.spot)
 }
 
-func (m *Matcher) touch(r *row) {
-	if !r.dirty {
-		r.dirty = true
-		m.dirty = append(m.dirty, r)
-	}
+// Best returns the nodes that the order should go to at now (unix seconds), best first, or as many as there are if not
+// enough. With one site asked for, it is the site where the order costs least in score; none unless all nodes are
+// found.
+func (m *Matcher) Best(q Query, now int64) []market.Candidate {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.at(now, q.Interruptible).best(q)
 }
 
-func (m *Matcher) note(o *owner) {
-	if !o.noted {
-		o.noted = true
-		m.ownerNote = append(m.ownerNote, o)
-	}
+// Suitable returns all nodes that the order could go to at now, in no order. They must not be changed. With one site
+// asked for they are those that have a site, or those of the query's.
+func (m *Matcher) Suitable(q Query, now int64) []*market.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.at(now, q.Interruptible).suitable(q)
 }
 
-func (m *Matcher) owner(key solana.PublicKey) *owner {
-	o, ok := m.owners[key]
-	if !ok {
-		o = &owner{key: key}
-		m.owners[key] = o
+// at is the index for work that is interruptible or not. Both apply what was noted: else the one that nobody asks would keep nodes
+// that are gone.
+func (m *Matcher) at(now int64, interruptible bool) *index {
+	m.asks.update(now)
+	m.spot.update(now)
+	if interruptible {
+		return m.spot
 	}
-	return o
-}
-
-// update applies all noted changes and sets the clock.
-func (m *Matcher) update(now int64) {
-	if m.started && now < m.now {
-		for _, r := range m.rows {
-			if r.keyedAt > now {
-				m.touch(r)
-			}
-		}
-	}
-	m.now, m.started = now, true
-	for len(m.due) > 0 && m.due[0].until <= now {
-		m.touch(m.due.pop())
-	}
-	for _, o := range m.ownerNote {
-		o.noted = false
-		if ok := o.provider != nil; ok != o.ok {
-			o.ok = ok
-			for _, r := range o.rows {
-				m.touch(r)
-			}
-		}
-		m.forget(o)
-	}
-	m.ownerNote = m.ownerNote[:0]
-	for _, r := range m.dirty {
-		r.dirty = false
-		m.replace(r)
-	}
-	m.dirty = m.dirty[:0]
-	if m.spot != nil {
-		m.spot.mu.Lock()
-		defer m.spot.mu.Unlock()
-		m.spot.update(now)
-	}
-}
-
-// replace removes a row from its lists and adds it to those where it belongs now.
-func (m *Matcher) replace(r *row) {
-	m.unplace(r)
-	var o *owner
-	if r.node != nil {
-		o = m.owner(r.node.Provider)
-	}
-	if r.owner != o {
-		m.setOwner(r, o)
-	}
-	if r.node == nil {
-		delete(m.rows, r.key)
-		return
-	}
-	if r.owner.ok && r.node.State() == market.NodeActive && r.node.ClaimsMissing == 0 && r.node.Covered() {
-		m.place(r)
-	}
-}
-
-func (m *Matcher) setOwner(r *row, o *owner) {
-	if old := r.owner; old != nil {
-		last := len(old.rows) - 1
-		old.rows[r.ownerAt] = old.rows[last]
-		old.rows[r.ownerAt].ownerAt = r.ownerAt
-		old.rows[last] = nil
-		old.rows = old.rows[:last]
-		m.forget(old)
-	}
-	if r.owner = o; o != nil {
-		r.ownerAt = len(o.rows)
-		o.rows = append(o.rows, r)
-	}
-}
-
-// forget drops an owner that nothing refers to.
-func (m *Matcher) forget(o *owner) {
-	if o.provider == nil && len(o.rows) == 0 && !o.noted {
-		delete(m.owners, o.key)
-	}
-}
-
-// validUntil is the first second after now at which a node's reputation or guarantee is another.
-func validUntil(n *market.Node, now int64, rep uint16) int64 {
-	until := reputationUntil(n, now, rep)
-	if n.GuaranteeUntil(now) != 0 && n.GuaranteedUntil != math.MaxInt64 {
-		until = min(until, n.GuaranteedUntil+1)
-	}
-	return until
-}
-
-// reputationUntil is the first second after now at which a node's reputation is another. With time it only grows, for as
-// long as lost disputes wear off.
-func reputationUntil(n *market.Node, now int64, rep uint16) int64 {
-	record := n.ReputationInputs()
-	hi := int64(math.MaxInt64)
-	if record.DisputeLostAt < math.MaxInt64-market.FullAgeSecs {
-		hi = record.DisputeLostAt + market.FullAgeSecs
-	}
-	if record.DisputeBPS == 0 || hi <= now || market.Reputation(record, hi) == rep {
-		return math.MaxInt64
-	}
-	for lo := now; ; {
-		mid := lo + int64(uint64(hi-lo)/2)
-		switch {
-		case mid == lo:
-			return hi
-		case market.Reputation(record, mid) == rep:
-			lo = mid
-		default:
-			hi = mid
-		}
-	}
+	return m.asks
 }
 
 // Size is how many accounts the matcher holds or has lists for, apart from models: 0 when nodes and providers are gone.
-func (m *Matcher) Size() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	size := len(m.rows) + len(m.owners) + len(m.groups) + len(m.groupOf) + len(m.siteOf) + len(m.due)
-	if m.spot != nil {
-		size += m.spot.Size()
-	}
-	return size
+func (m *Matcher) Size() (n int) {
+	m.each(func(x *index) { n += x.size() })
+	return n
 }

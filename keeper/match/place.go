@@ -96,11 +96,11 @@ type group struct {
 // site is where nodes stand together, with the classes of its nodes.
 type site struct {
 	name    [16]byte
-	number  uint32 // in Matcher.sites
+	number  uint32 // in index.sites
 	classes []*class
 }
 
-func (m *Matcher) place(r *row) {
+func (m *index) place(r *row) {
 	n := r.node
 	rep, tier := n.Reputation(m.now), n.TierAt(m.now)
 	r.keyedAt, r.until = m.now, validUntil(n, m.now, rep)
@@ -135,7 +135,7 @@ func (m *Matcher) place(r *row) {
 	r.placed = true
 }
 
-func (m *Matcher) unplace(r *row) {
+func (m *index) unplace(r *row) {
 	if r.dueAt >= 0 {
 		m.due.remove(r)
 	}
@@ -198,7 +198,7 @@ func (t *table) setHead(g, at int, head uint64) {
 	}
 }
 
-func (m *Matcher) group(model uint16) *group {
+func (m *index) group(model uint16) *group {
 	g, ok := m.groupOf[model]
 	if !ok {
 		g = &group{model: model}
@@ -210,7 +210,7 @@ func (m *Matcher) group(model uint16) *group {
 	return g
 }
 
-func (m *Matcher) dropGroup(g *group) {
+func (m *index) dropGroup(g *group) {
 	if len(g.all.classes)+len(g.here.classes) == 0 {
 		delete(m.groupOf, g.model)
 		m.groups = slices.DeleteFunc(m.groups, func(o *group) bool { return o == g })
@@ -246,7 +246,7 @@ func (t *table) drop(c *class) {
 	}
 }
 
-func (m *Matcher) site(name [16]byte) *site {
+func (m *index) site(name [16]byte) *site {
 	s, ok := m.siteOf[name]
 	if !ok {
 		if len(m.spare) > 0 {
@@ -263,7 +263,7 @@ func (m *Matcher) site(name [16]byte) *site {
 }
 
 // leaveSite takes an empty class out of its site, and the site with its last class. Numbers are used again.
-func (m *Matcher) leaveSite(c *class) {
+func (m *index) leaveSite(c *class) {
 	s := m.sites[c.site]
 	s.classes = slices.DeleteFunc(s.classes, func(o *class) bool { return o == c })
 	if len(s.classes) == 0 {
@@ -274,7 +274,7 @@ func (m *Matcher) leaveSite(c *class) {
 }
 
 // region numbers a region. Numbers are kept: regions are few, and a node's costs its owner a stake.
-func (m *Matcher) region(name [16]byte) uint32 {
+func (m *index) region(name [16]byte) uint32 {
 	n, ok := m.regionOf[name]
 	if !ok {
 		n = uint32(len(m.regions))

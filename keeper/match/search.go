@@ -62,16 +62,7 @@ type pick struct {
 	hashed bool
 }
 
-// Best returns the nodes that the order should go to at now (unix seconds), best first, or as many as there are if not
-// enough. With one site asked for, it is the site where the order costs least in score; none unless all nodes are
-// found.
-func (m *Matcher) Best(q Query, now int64) []market.Candidate {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.update(now)
-	if q.Interruptible && m.spot != nil {
-		return m.spot.Best(q, now)
-	}
+func (m *index) best(q Query) []market.Candidate {
 	s := &m.search
 	s.begin(m, &q)
 	switch {
@@ -92,17 +83,9 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 	return out
 }
 
-// Suitable returns all nodes that the order could go to at now, in no order. They must not be changed. With one site
-// asked for they are those that have a site, or those of the query's.
-func (m *Matcher) Suitable(q Query, now int64) []*market.Node {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *index) suitable(q Query) []*market.Node {
 	if int(q.GPUs) > maxFree {
 		return nil
-	}
-	m.update(now)
-	if q.Interruptible && m.spot != nil {
-		return m.spot.Suitable(q, now)
 	}
 	s := &m.search
 	s.begin(m, &q)
@@ -133,7 +116,7 @@ func (s *search) stands(e *entry) bool {
 	return s.r.SameSite == 0 || (site != [16]uint8{} && (s.q.Site == nil || site == *s.q.Site))
 }
 
-func (s *search) begin(m *Matcher, q *Query) {
+func (s *search) begin(m *index, q *Query) {
 	s.q, s.r = q, &q.Requirement
 	s.now, s.end = m.now, max(q.End, m.now) // a guarantee that is over is none
 	s.picks, s.best = s.picks[:0], s.best[:0]
@@ -155,7 +138,7 @@ func (s *search) begin(m *Matcher, q *Query) {
 }
 
 // enter looks at a model, and sets the tier that it and the order ask for.
-func (m *Matcher) enter(s *search, g *group) bool {
+func (m *index) enter(s *search, g *group) bool {
 	model := m.models[g.model]
 	g.allowed = model != nil && model.Id == g.model && (s.r.Model == 0 || s.r.Model == g.model) && model.TflopsX10 >= s.r.MinTflopsX10
 	if g.allowed {
@@ -165,7 +148,7 @@ func (m *Matcher) enter(s *search, g *group) bool {
 }
 
 // wanted calls f with the groups of the models that the order allows.
-func (m *Matcher) wanted(s *search, f func(*group)) {
+func (m *index) wanted(s *search, f func(*group)) {
 	if s.r.Model != 0 {
 		if g, ok := m.groupOf[s.r.Model]; ok && m.enter(s, g) {
 			f(g)
@@ -179,7 +162,7 @@ func (m *Matcher) wanted(s *search, f func(*group)) {
 	}
 }
 
-func (m *Matcher) anywhere(s *search) {
+func (m *index) anywhere(s *search) {
 	m.wanted(s, func(g *group) {
 		bound := s.bound()
 		for i, head := range g.all.heads[s.q.GPUs] {

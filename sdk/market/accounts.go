@@ -159,17 +159,13 @@ func (n *Node) Ask() PricePerHour { return PricePerHour(n.Price) }
 
 // SpotAsk is what the node asks for interruptible work; 0 when it takes none.
 func (n *Node) SpotAsk() PricePerHour {
-	hi, lo := bits.Mul64(n.Price, uint64(n.SpotBps))
-	if hi >= BPS { // of no account: SpotBps is at most BPS
-		return PricePerHour(n.Price)
-	}
-	ask, _ := bits.Div64(hi, lo, BPS)
+	ask, _ := mulDiv(n.Price, uint64(n.SpotBps), BPS) // SpotBps is at most BPS
 	return PricePerHour(ask)
 }
 
-// AskOf is what the node asks of an order; 0 when it takes no such work. It is the twin of Node::ask.
-func (n *Node) AskOf(o *Order) PricePerHour {
-	if o.Interruptible != 0 {
+// AskFor is what the node asks for work that is interruptible or not; 0 when it takes no such work. It is the twin of Node::ask.
+func (n *Node) AskFor(interruptible bool) PricePerHour {
+	if interruptible {
 		return n.SpotAsk()
 	}
 	return n.Ask()

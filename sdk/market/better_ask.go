@@ -161,6 +161,6 @@ func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	if !open || !passedOver || n.AskSince >= asked.since || n.Address == l.Lease.Node {
 		return 0, false
 	}
-	score, ok = scoreThroughout(o, n, n.AskOf(o), &b.Model, site, asked)
+	score, ok = scoreThroughout(o, n, n.AskFor(o.Interruptible != 0), &b.Model, site, asked)
 	return score, ok && score < l.Lease.Score
 }

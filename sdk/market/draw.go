@@ -97,6 +97,6 @@ func (o *Order) SuitedThroughout(n *Node, m *Model, until int64) bool {
 	if n.AskSince >= since {
 		return false
 	}
-	_, ok := scoreThroughout(o, *n, n.AskOf(o), m, o.siteWanted(n.Spec.Site), o.asked(since, until))
+	_, ok := scoreThroughout(o, *n, n.AskFor(o.Interruptible != 0), m, o.siteWanted(n.Spec.Site), o.asked(since, until))
 	return ok
 }

@@ -82,7 +82,7 @@ func Awardable(mk *Market, o *Order, n *Node, p *Provider, m *Model, now int64) 
 	if err := takesAwards(mk, o, n, now); err != nil {
 		return err
 	}
-	switch ask := n.AskOf(o); {
+	switch ask := n.AskFor(o.Interruptible != 0); {
 	case ask == 0 && o.Interruptible != 0:
 		return bindings.ErrorCodeNoSpotPrice
 	case uint64(ask) > o.MaxPrice:

@@ -80,7 +80,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	if err != nil {
 		return err
 	}
-	reserved, err := market.Cost(n.AskOf(o), o.GpusPerNode, market.HeldSecs(o.DurationSecs, o.StartSecs))
+	reserved, err := market.Cost(n.AskFor(o.Interruptible != 0), o.GpusPerNode, market.HeldSecs(o.DurationSecs, o.StartSecs))
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	p.Provider.LiveLeases++
 	l := &market.Lease{Meta: market.Meta{Address: key}}
 	l.Order, l.Lease.Node, l.Lease.Provider, l.Customer, l.Lease.Keeper = o.Address, n.Address, p.Address, o.Customer, k.Wallet
-	l.NodeKey, l.Price, l.Score, l.Reserved = n.NodeKey, uint64(n.AskOf(o)), score, uint64(reserved)
+	l.NodeKey, l.Price, l.Score, l.Reserved = n.NodeKey, uint64(n.AskFor(o.Interruptible != 0)), score, uint64(reserved)
 	l.AwardedAt, l.DurationSecs, l.NoticeSecs = t.now, o.DurationSecs, params.NoticeSecs
 	l.SettleSecs, l.RatingSecs, l.FeeBps = params.PeriodSecs*uint32(params.SettleDeadlinePeriods), params.RatingSecs, params.FeeBps
 	l.GraceSecs, l.AwardBps, l.ChallengeUntil = params.MigrationGraceSecs, params.AwardBps, t.now+int64(params.ChallengeSecs)

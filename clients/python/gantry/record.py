@@ -18,6 +18,11 @@ from .common import Error
 ALIVE = ("awarded", "running")
 
 
+def counts(free: int) -> list[int]:
+    """How many of a machine's free GPUs are offered together to launchers that know fixed sizes of machines: 1, 2, 4 and so on, and all."""
+    return sorted({2**i for i in range(free.bit_length()) if 2**i <= free} | {free})
+
+
 class Record:
     """Two commands may run at once: each of them waits for the file."""
 

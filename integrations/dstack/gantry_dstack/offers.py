@@ -11,6 +11,7 @@ from dstack._internal.core.models.backends.base import BackendType
 from dstack._internal.core.models.instances import Disk, Gpu, InstanceAvailability, InstanceOfferWithAvailability, InstanceRuntime, InstanceType, Resources
 from dstack._internal.core.models.resources import Memory, Range
 from dstack._internal.core.models.runs import Requirements
+from gantry.record import counts
 
 #: The form of a module and the memory, which dstack's names of GPUs lack.
 _FORM = re.compile(r"-(?:SXM\d*|PCIe)|-\d+GB$")
@@ -21,17 +22,12 @@ def gpu_name(model: str) -> str:
     return re.sub(r"[ -]", "", _FORM.sub("", model))
 
 
-def _counts(free: int) -> list[int]:
-    """How many GPUs of a machine are offered together: 1, 2, 4 and so on, and all that are free."""
-    return sorted({2**i for i in range(free.bit_length()) if 2**i <= free} | {free})
-
-
 def _all(found: Iterable[Any], simulated: bool, regions: list[str] | None) -> Iterator[InstanceOfferWithAvailability]:
     best: dict[tuple[str, str], InstanceOfferWithAvailability] = {}
     for o in found:
         if o.free_gpus < 1 or (o.simulated and not simulated) or (regions is not None and o.region not in regions):
             continue
-        for count in _counts(o.free_gpus):
+        for count in counts(o.free_gpus):
             cpus, memory, disk = (total * count // o.gpus for total in (o.cpu_cores, o.ram_mib, o.disk_gib * 1024))
             name = f"{count}x-{o.model.replace(' ', '_')}-c{cpus}-m{memory // 1024}-d{disk // 1024}"
             price = float(o.price_per_gpu_hour) * count

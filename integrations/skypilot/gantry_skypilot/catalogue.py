@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import gantry
 import httpx
 import pandas as pd
+from gantry.record import counts
 from sky import sky_logging
 from sky.catalog import common
 
@@ -62,18 +63,13 @@ def known(instance_type: str) -> Type:
     raise ValueError(f"{instance_type!r} is not an instance type of this market; sky gpus list --infra gantry shows them")
 
 
-def _counts(free: int) -> Iterable[int]:
-    """How many GPUs of a machine are offered together: 1, 2, 4 and so on, and all that are free."""
-    return sorted({2**i for i in range(free.bit_length()) if 2**i <= free} | {free})
-
-
 def rows(offers: Iterable[Any], simulated: bool) -> list[dict[str, Any]]:
     """The cheapest price of each type in each region."""
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for o in offers:
         if o.free_gpus < 1 or (o.simulated and not simulated):
             continue
-        for count in _counts(o.free_gpus):
+        for count in counts(o.free_gpus):
             kind = Type(count, o.model, o.cpu_cores * count // o.gpus, o.ram_mib * count // o.gpus // 1024)
             price = float(o.price_per_gpu_hour) * count
             at = (str(kind), o.region)

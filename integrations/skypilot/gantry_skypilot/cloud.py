@@ -23,7 +23,7 @@ REFUSED = {
     _Feature.AUTOSTOP: "a lease cannot be stopped and continued later; end it with sky down",
     _Feature.AUTODOWN: "machines hold no key that could end their leases; run sky down, or let the time of the order end",
     _Feature.AUTO_TERMINATE: "machines hold no key that could end their leases; run sky down, or let the time of the order end",
-    _Feature.SPOT_INSTANCE: "this market has no spot price: a lease ends when its time ends, or when you end it",
+    _Feature.SPOT_INSTANCE: "SkyPilot gets no spot prices: it would not learn that a machine gives notice; gantry deploy --spot takes them",
     _Feature.IMAGE_ID: "a lease runs a container image; write image_id: docker:NAME",
     _Feature.CLONE_DISK_FROM_CLUSTER: "a lease has no disk that could be cloned",
     _Feature.CUSTOM_DISK_TIER: "machines have no tiers of disks",

@@ -11,7 +11,7 @@
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock clients of OpenAI and Anthropic for Python, and LiteLLM, with which /openai/v1 and /anthropic/v1 are tried; without them those tests are skipped
-#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, skypilot  SkyPilot, dstack  dstack, torch  PyTorch and slurm  Slurm of Debian for the same. Not in all; without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, skypilot  SkyPilot, dstack  its server, torch  PyTorch and slurm  Slurm of Debian for the same. Not in all; without them those tests are skipped
 #   kubernetes  etcd, the API server, the scheduler and the controller manager, built from their Go modules for a test. Not in all
 #   guest  the packages of Debian of which the measured guest's image is made, and QEMU with a software TPM, in which tests boot it. Not in all; without them those tests are skipped
 #   ansible  Ansible, with which the role for machines is tried; without it those tests are skipped. Not in all

@@ -114,7 +114,7 @@ func (d *demo) visitBoth(ctx context.Context, customer seed.Wallet, image string
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
-	hostile, err := d.beside(ctx, node, lease)
+	hostile, err := d.hostileLease(ctx, node, lease)
 	if err != nil {
 		return err
 	}

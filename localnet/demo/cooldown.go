@@ -123,7 +123,7 @@ type ending struct {
 	before  []solana.Instruction
 }
 
-// endings are what is left of slashes: faults, votes about machines that were off, and what is paid out.
+// endings are the accounts that slashes leave behind: faults, votes about silent machines, and payouts.
 func (d *demo) endings() (all []ending) {
 	mint := d.net.Mints().Stake
 	for _, f := range d.view.Faults() {
@@ -149,11 +149,11 @@ func (d *demo) endings() (all []ending) {
 	return all
 }
 
-// settleSlashes closes what is left of slashes when its time has come, as anyone may. Keepers do so too, but by a clock that they
+// settleSlashes closes the accounts that slashes leave behind when their times have come, as anyone may. Keepers do so too, but by a clock that they
 // compare with the chain's twice a minute: they are left to it if the clock does not move.
 func (d *demo) settleSlashes(ctx context.Context) error {
 	if d.opts.Wait {
-		return d.until(ctx, 2*time.Minute, "keepers to close what is left of slashes", func(*view.View) bool { return len(d.endings()) == 0 })
+		return d.until(ctx, 2*time.Minute, "keepers to close the accounts of slashes", func(*view.View) bool { return len(d.endings()) == 0 })
 	}
 	for all := d.endings(); len(all) > 0; all = d.endings() {
 		last := slices.MaxFunc(all, func(a, b ending) int { return cmp.Compare(a.from, b.from) })
@@ -166,7 +166,7 @@ func (d *demo) settleSlashes(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := d.until(ctx, 10*time.Second, "what is left of slashes to be closed", func(*view.View) bool {
+		if err := d.until(ctx, 10*time.Second, "the accounts of slashes to be closed", func(*view.View) bool {
 			left := d.endings()
 			return !slices.ContainsFunc(all, func(e ending) bool {
 				return slices.ContainsFunc(left, func(l ending) bool { return l.account == e.account })

@@ -32,8 +32,8 @@ func (d *demo) runHostile(ctx context.Context, customer seed.Wallet, image strin
 	return jobOutput(out.Stderr), err
 }
 
-// beside waits for the lease of the hostile container, beside another one on its machine.
-func (d *demo) beside(ctx context.Context, node *network.Machine, victim market.Lease) (lease market.Lease, err error) {
+// hostileLease waits for the lease of the hostile container on the machine of another container.
+func (d *demo) hostileLease(ctx context.Context, node *network.Machine, victim market.Lease) (lease market.Lease, err error) {
 	err = d.until(ctx, containerWait, "the hostile container's lease", func(v *view.View) bool {
 		for _, l := range v.LeasesOfNode(node.Address) {
 			if l.Address != victim.Address && l.Customer == victim.Customer && (l.State() == market.LeaseRunning || l.State() == market.LeaseEnded) {
@@ -47,7 +47,7 @@ func (d *demo) beside(ctx context.Context, node *network.Machine, victim market.
 }
 
 // attack has the hostile container try to reach what it must not: private ranges, the metadata service, the machine itself,
-// the registry, and the lease beside it. What it says is in said once over is closed.
+// the registry, and the other lease of its machine. What it says is in said once over is closed.
 func (d *demo) attack(ctx context.Context, customer seed.Wallet, node *network.Machine, hostile, victim market.Lease, said *string, over <-chan struct{}) (step int, err error) {
 	neighbour, gateway, err := d.addresses(ctx, customer, victim.Address.String())
 	if err != nil {

@@ -30,7 +30,7 @@ const countScript = `n=$(cat /data/n 2>/dev/null || echo 0); echo "goes on after
 var countLine = regexp.MustCompile(`goes on after (\d+)`)
 
 // movedLease is a container with a volume whose machine is switched off: keepers vote that it is gone, the lease moves, and
-// the job goes on from its last snapshot. visited is closed when the other containers are gone; unneeded is called when this one
+// the job continues from its last snapshot. visited is closed when the other containers are gone; unneeded is called when this one
 // is, too.
 func (d *demo) movedLease(ctx context.Context, image string, ordered func(), visited <-chan struct{}, unneeded func()) error {
 	customer := d.net.Keys.Customers[1]

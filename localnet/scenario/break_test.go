@@ -41,7 +41,7 @@ func TestDemoWhileAKeeperIsKilled(t *testing.T) {
 }
 
 // An agent that is killed in the middle of a lease comes back; its job never stopped, and its lease is settled. This demo waits for
-// all cool-downs, so that keepers close what is left of slashes.
+// all cool-downs, so that keepers close the accounts of slashes.
 func TestDemoWhileAnAgentIsKilled(t *testing.T) {
 	runDemo(t, demo.Options{Wait: true, During: func(ctx context.Context, n *network.Network) error {
 		lease, err := runningLease(ctx, n, busyMachine)

@@ -6,6 +6,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Keeper, Lease, Node, ENDED_BY_PROVIDER, LEASE_RUNNING, NODE_ACTIVE};
 use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, pda, Actor, Deal, Machine, Testbed};
+use solana_address::Address;
 use solana_instruction::Instruction;
 
 const BOND: u64 = 10_000_000_000;
@@ -187,49 +188,59 @@ fn a_lease_that_fails_weighs_what_was_served_and_its_notice() {
     const { assert!(19_999_999 > PRIOR_FEES / FAILURE_PART) };
 }
 
-/// A keeper gives its customer's order to a dear node while a lower spot price stood there all the time.
-#[test]
-fn a_lower_spot_price_is_a_better_ask() {
+/// A machine that is passed over, and one at 2 USDC whose spot price is 0.80 USDC and that gets the orders.
+struct PassedOver {
+    w: Testbed,
+    keeper: Actor,
+    customer: Actor,
+    finder: Actor,
+    passed: Machine,
+    other: Actor,
+    awarded: Machine,
+}
+
+fn passed_over(price: u64, spot_bps: u16) -> PassedOver {
     let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let (provider, other) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
-    // Its whole price is the higher one, and its spot price the lower one.
-    let better = w.machine_of(&provider, ix::spec(2), 3_000_000);
-    let worse = w.machine_of(&other, ix::spec(2), PRICE);
-    set_spot(&mut w, &provider, &better, 2_000);
-    set_spot(&mut w, &other, &worse, SPOT_BPS);
+    let passed = w.machine_of(&provider, ix::spec(2), price);
+    let awarded = w.machine_of(&other, ix::spec(2), PRICE);
+    set_spot(&mut w, &provider, &passed, spot_bps);
+    set_spot(&mut w, &other, &awarded, SPOT_BPS);
     let (customer, finder) = (w.customer(100_000_000), w.actor());
     w.warp(AWARD_VIEW_SECS + 1);
-    let order = w.order(&customer, spot_args(1));
-    w.warp(5);
-    let lease = w.award(&keeper, &customer, &order, &other, &worse);
-    let proof = ix::prove_better_ask(&w, &finder, &lease, &better.node);
-    w.ok(proof, &[&finder.key]);
-    assert_eq!(w.read::<Lease>(&lease).price, 600_000);
-    assert!(w.read::<Keeper>(&keeper.keeper()).bond < BOND);
+    PassedOver { w, keeper, customer, finder, passed, other, awarded }
+}
+
+impl PassedOver {
+    /// An order that goes to the other machine, and the proof that it should not have.
+    fn award(&mut self, args: OrderArgs) -> (Address, Instruction) {
+        let order = self.w.order(&self.customer, args);
+        self.w.warp(5);
+        let lease = self.w.award(&self.keeper, &self.customer, &order, &self.other, &self.awarded);
+        (lease, ix::prove_better_ask(&self.w, &self.finder, &lease, &self.passed.node))
+    }
+}
+
+/// A keeper gives its customer's order to a dear node while a lower spot price stood there all the time.
+#[test]
+fn a_lower_spot_price_is_a_better_ask() {
+    // Its whole price is the higher one, and its spot price the lower one.
+    let mut c = passed_over(3_000_000, 2_000);
+    let (lease, proof) = c.award(spot_args(1));
+    c.w.ok(proof, &[&c.finder.key]);
+    assert_eq!(c.w.read::<Lease>(&lease).price, 600_000);
+    assert!(c.w.read::<Keeper>(&c.keeper.keeper()).bond < BOND);
 
     // Of an order that is not interruptible the whole price counts: there the other node is the better one.
-    let order = w.order(&customer, ix::order_args(2));
-    w.warp(5);
-    let lease = w.award(&keeper, &customer, &order, &other, &worse);
-    let proof = ix::prove_better_ask(&w, &finder, &lease, &better.node);
-    w.refused(proof, &[&finder.key], MarketError::NotBetter);
+    let (_, proof) = c.award(ix::order_args(2));
+    c.w.refused(proof, &[&c.finder.key], MarketError::NotBetter);
 }
 
 /// A node that takes no interruptible work is not passed over.
 #[test]
 fn a_node_without_a_spot_price_is_no_better_ask() {
-    let mut w = Testbed::new();
-    let keeper = w.keeper(BOND);
-    let (provider, other) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
-    let none = w.machine_of(&provider, ix::spec(2), 1_000);
-    let worse = w.machine_of(&other, ix::spec(2), PRICE);
-    set_spot(&mut w, &other, &worse, SPOT_BPS);
-    let (customer, finder) = (w.customer(100_000_000), w.actor());
-    w.warp(AWARD_VIEW_SECS + 1);
-    let order = w.order(&customer, spot_args(1));
-    w.warp(5);
-    let lease = w.award(&keeper, &customer, &order, &other, &worse);
-    let proof = ix::prove_better_ask(&w, &finder, &lease, &none.node);
-    w.refused(proof, &[&finder.key], MarketError::NotBetter);
+    let mut c = passed_over(1_000, 0);
+    let (_, proof) = c.award(spot_args(1));
+    c.w.refused(proof, &[&c.finder.key], MarketError::NotBetter);
 }

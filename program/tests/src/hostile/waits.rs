@@ -1,5 +1,5 @@
-//! Nobody waits for what another controls (docs/adr/0043): whoever has waited for as long as the market says goes on
-//! without anybody's help. After each wait this is tried on copies.
+//! Nobody waits for what another controls (docs/adr/0043): a party that has waited for as long as the market says
+//! continues without help. After each wait this is tried on copies.
 
 use gantry_market::constants::MODE_INSTANT;
 use gantry_market::state::{

@@ -1,5 +1,5 @@
 //! A machine grows older, and with that more reputable, by the time in which it passed checks without a fault of its own:
-//! sleep is no service.
+//! time asleep does not count.
 
 use std::collections::BTreeMap;
 

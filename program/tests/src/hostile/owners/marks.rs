@@ -1,5 +1,5 @@
-//! An order remembers which nodes it had by marks. Nobody knows before an order which mark a node will have in it: else
-//! whoever tries out keys until an own node has the mark of a rival keeps that rival from proving that it was passed over.
+//! An order remembers which nodes it had by marks. Nobody knows before an order which mark a node will have in it. Else a
+//! provider could try keys until its own node has the mark of a rival, which then cannot prove that it was passed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 

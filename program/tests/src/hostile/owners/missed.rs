@@ -21,7 +21,7 @@ impl Missed {
         for change in act.changes::<Lease>() {
             let Some(order) = act.ledger.get::<Order>(&change.either().order) else { continue };
             if let Some(lease) = change.created() {
-                // What moves was not ordered of this node: it is asked for now.
+                // A lease that moves was not ordered from this node: the request begins now.
                 let open = order.status == ORDER_OPEN;
                 let asked = if open { order.created_at.max(order.auction_close) } else { act.now };
                 let (since, until) = self.0.get(&lease.node).copied().unwrap_or_default();

@@ -86,7 +86,7 @@ pub fn awake(s: &mut Scene) -> Option<Scenario> {
                 let length = i64::from(market(s)?.params.period_secs);
                 Some(vec![Step::Send(vec![sleep]), Step::Warp(length * (1 + s.below(4) as i64))])
             })
-            // Nobody checks who sleeps, and that is no good period.
+            // Nobody checks a machine that sleeps, so its period does not count as good.
             .then(move |s| {
                 let period = s.a.w.period();
                 let good = s.a.w.good_leaf(node, Address::default(), period);

@@ -191,11 +191,14 @@ fn applied_in_any_order(s: &mut Scene, jobs: &[Job; 2]) -> Option<Plan> {
             .map(|(at, fault)| (*at, fault.applicable_at))
             .collect();
     let wait = faults.iter().map(|(_, at)| at - s.a.now()).max()?;
+    // Somebody may have closed one of them since.
+    let leases: Vec<Address> =
+        jobs.iter().map(|job| job.lease).filter(|at| s.a.ledger.get::<Lease>(at).is_some()).collect();
     let payer = s.actor().wallet();
     let way = |faults: &[(Address, i64)]| -> Vec<Step> {
         let apply = faults.iter().map(|(at, _)| ix::slash_apply_by(&s.a.w, &payer, at));
         let claim = faults.iter().flat_map(|(at, _)| {
-            jobs.iter().map(|job| ix::slash_compensate_by(&s.a.w, &payer, at, &job.lease))
+            leases.iter().map(|lease| ix::slash_compensate_by(&s.a.w, &payer, at, lease))
         });
         apply.chain(claim).map(|instruction| Step::Send(vec![instruction])).collect()
     };

@@ -277,7 +277,7 @@ func TestMarketByCommand(t *testing.T) {
 	me.ok(nil, "credits", "close")
 	admin.ok(nil, "market", "pause", "none")
 	me.leaves(w, node.Address.String())
-	admin.handsOver(me, key.PublicKey().String())
+	admin.handsOver(w, me, key.PublicKey().String())
 	var none []any
 	me.ok(&none, "fault", "list")
 	require.Empty(t, none)

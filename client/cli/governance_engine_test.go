@@ -99,8 +99,9 @@ func TestHoldersGovern(t *testing.T) {
 	p.founder.fails(cli.ExitRefused, "is not the treasury of a realm", "governance", "list")
 
 	// The founder names the treasury, and a vote accepts.
-	p.founder.ok(nil, "market", "authority", "set", p.realm.Treasury.String())
-	accept := p.change("authority", "accept")
+	p.founder.ok(nil, "market", "roles", "propose", "--authority", p.realm.Treasury.String())
+	p.w.Until(p.w.Now() + int64(testmarket.FastParams().TimelockSecs))
+	accept := p.change("roles", "apply")
 	p.large.fails(cli.ExitRefused, "has deposited", p.at("propose", "--change", accept, "Too early")...)
 	p.large.ok(nil, p.at("deposit", "400")...)
 	p.small.ok(nil, p.at("deposit", "50")...)

@@ -28,12 +28,14 @@ func (s shell) leaves(w *testmarket.Testbed, node string) {
 }
 
 // handsOver makes somebody else the market's authority.
-func (s shell) handsOver(to shell, wallet string) {
+func (s shell) handsOver(w *testmarket.Testbed, to shell, wallet string) {
 	s.t.Helper()
-	to.fails(cli.ExitRefused, "has named no successor", "market", "authority", "accept")
-	s.ok(nil, "market", "authority", "set", wallet)
-	require.Contains(s.t, s.run(s.t.Context(), "market", "show").out, wallet+" may take over with")
-	s.fails(cli.ExitRefused, "has named "+wallet, "market", "authority", "accept")
-	to.ok(nil, "market", "authority", "accept")
-	s.fails(cli.ExitRefused, "the signer may not do this", "market", "authority", "set", "none")
+	to.fails(cli.ExitRefused, "nothing is proposed", "market", "roles", "apply")
+	s.ok(nil, "market", "roles", "propose", "--authority", wallet)
+	require.Contains(s.t, s.run(s.t.Context(), "market", "show").out, "authority "+wallet+", guardian")
+	to.fails(cli.ExitRefused, "the timelock", "market", "roles", "apply")
+	w.Until(w.Now() + 5)
+	s.fails(cli.ExitRefused, wallet+" is the next authority", "market", "roles", "apply")
+	to.ok(nil, "market", "roles", "apply")
+	s.fails(cli.ExitRefused, "the signer may not do this", "market", "roles", "propose", "--guardian", wallet)
 }

@@ -69,13 +69,14 @@ func TestGovernanceAsAVault(t *testing.T) {
 	}
 	execute := func(p printedForVault) *market.Market { return executeAsVault(t, w, p) }
 
-	noKey.fails(cli.ExitRefused, "has named no successor", "market", "authority", "accept", "--as-vault", vault.String())
-	s.ok(nil, "market", "authority", "set", vault.String())
+	noKey.fails(cli.ExitRefused, "nothing is proposed", "market", "roles", "apply", "--as-vault", vault.String())
+	s.ok(nil, "market", "roles", "propose", "--authority", vault.String())
+	w.Until(w.Now() + int64(params.TimelockSecs))
 	// A vault without SOL cannot be tried; the transaction is the same.
-	got := print("market_accept_authority", "authority", "accept")
+	got := print("market_apply_roles", "roles", "apply")
 	require.NotEmpty(t, got.Untried)
 	w.Fund(vault)
-	got = print("market_accept_authority", "authority", "accept")
+	got = print("market_apply_roles", "roles", "apply")
 	require.Empty(t, got.Untried)
 	require.NotZero(t, got.ComputeUnits)
 	mk := execute(got)
@@ -87,7 +88,7 @@ func TestGovernanceAsAVault(t *testing.T) {
 	mk = execute(got)
 	require.EqualValues(t, 1100, mk.PendingParams.FeeBps)
 	require.NotZero(t, mk.PendingEta)
-	got = print("market_set_authority", "authority", "set", w.Authority.PublicKey().String())
+	got = print("market_propose_roles", "roles", "propose", "--authority", w.Authority.PublicKey().String())
 	require.Equal(t, w.Authority.PublicKey(), execute(got).PendingAuthority)
 
 	s.fails(cli.ExitRefused, "may not do this", "market", "propose", "--set", "fee_bps=1300") // the wallet governs no more

@@ -55,13 +55,20 @@ func (d Desk) Init(ctx context.Context, f Founding) (operate.Action, error) {
 	return act("market_init", "market created", instruction, err, before...)
 }
 
-// ProposeParams proposes parameters, which wait for the timelock.
+// ProposeParams proposes parameters, which wait for the timelock; those that move in steps also until a week after the last step.
 func (d Desk) ProposeParams(params market.Params) (operate.Action, error) {
 	if params == d.Market.Params {
 		return operate.Action{}, service.Usage("nothing would change", "give --set NAME=VALUE or --params FILE")
 	}
+	if far := market.TooFar(&params, &d.Market.Params); len(far) > 0 {
+		return operate.Action{}, service.Refused(fmt.Sprintf("%s may move by a factor of two at a time", strings.Join(far, ", ")), "propose half or twice of today's value at most: gantry market show")
+	}
+	did := fmt.Sprintf("proposed; can be applied in %s", market.Seconds(d.Market.Params.TimelockSecs))
+	if at := d.Market.NextStep(&params); at != 0 {
+		did += fmt.Sprintf(", and not before %s UTC, a week after the last step", service.When(at))
+	}
 	instruction, err := ix.MarketProposeParams(ix.MarketProposeParamsArgs{Authority: d.Key, Params: params})
-	return act("market_propose_params", fmt.Sprintf("proposed; can be applied in %s", market.Seconds(d.Market.Params.TimelockSecs)), instruction, err)
+	return act("market_propose_params", did, instruction, err)
 }
 
 // ApplyParams puts the proposed parameters into force; anyone may.
@@ -83,46 +90,43 @@ func (d Desk) Pause(bits uint8) (operate.Action, error) {
 	return act("market_pause", did, instruction, err)
 }
 
-// NameSuccessor names the next authority; zero for none.
-func (d Desk) NameSuccessor(next solana.PublicKey) (operate.Action, error) {
-	did := "no successor is named"
-	if !next.IsZero() {
-		did = fmt.Sprintf("%s may now take over with: gantry market authority accept", next)
-	}
-	instruction, err := ix.MarketSetAuthority(ix.MarketSetAuthorityArgs{Authority: d.Key, Successor: next})
-	return act("market_set_authority", did, instruction, err)
+// Roles are who governs, who may pause, and where the treasury's share goes: a token account of the payment mint.
+type Roles struct{ Authority, Guardian, Treasury solana.PublicKey }
+
+// Roles are those of today.
+func (d Desk) Roles() Roles {
+	return Roles{Authority: d.Market.Authority, Guardian: d.Market.Guardian, Treasury: d.Market.Treasury}
 }
 
-// Accept has the named successor take over.
-func (d Desk) Accept() (operate.Action, error) {
-	if next := d.Market.PendingAuthority; next != d.Key {
-		named := "the market's authority has named no successor"
-		if !next.IsZero() {
-			named = fmt.Sprintf("the market's authority has named %s", next)
-		}
-		return operate.Action{}, service.Refused(fmt.Sprintf("%s, not %s", named, d.Key), "it names one with: gantry market authority set SUCCESSOR")
-	}
-	instruction, err := ix.MarketAcceptAuthority(d.Key)
-	return act("market_accept_authority", "you are the market's authority", instruction, err)
-}
-
-// ProposeRoles proposes a guardian and a treasury, which wait for the timelock.
-func (d Desk) ProposeRoles(guardian, treasury solana.PublicKey) (operate.Action, error) {
-	if mk := d.Market; guardian == mk.Guardian && treasury == mk.Treasury && mk.PendingRolesEta == 0 {
-		return operate.Action{}, service.Usage("nothing would change", "give --guardian ADDRESS or --treasury ACCOUNT")
+// ProposeRoles proposes roles, which wait for the timelock. Another proposal takes this one back.
+func (d Desk) ProposeRoles(r Roles) (operate.Action, error) {
+	if r == d.Roles() && d.Market.PendingRolesEta == 0 {
+		return operate.Action{}, service.Usage("nothing would change", "give --authority ADDRESS, --guardian ADDRESS or --treasury ACCOUNT")
 	}
 	did := fmt.Sprintf("proposed; can be applied in %s with: gantry market roles apply", market.Seconds(d.Market.Params.TimelockSecs))
-	instruction, err := ix.MarketProposeRoles(ix.MarketProposeRolesArgs{Authority: d.Key, Guardian: guardian, Treasury: treasury})
+	if r.Authority != d.Market.Authority {
+		did += fmt.Sprintf(", by %s", r.Authority)
+	}
+	instruction, err := ix.MarketProposeRoles(ix.MarketProposeRolesArgs{Authority: d.Key, Next: r.Authority, Guardian: r.Guardian, Treasury: r.Treasury})
 	return act("market_propose_roles", did, instruction, err)
 }
 
-// ApplyRoles puts the proposed guardian and treasury in place; anyone may.
+// ApplyRoles puts the proposed roles in place. Another authority does it itself; else anyone may.
 func (d Desk) ApplyRoles(ctx context.Context) (operate.Action, error) {
-	if err := d.due(ctx, d.Market.PendingRolesEta); err != nil {
+	mk := &d.Market
+	if err := d.due(ctx, mk.PendingRolesEta); err != nil {
 		return operate.Action{}, err
 	}
-	instruction, err := ix.MarketApplyRoles()
-	return act("market_apply_roles", fmt.Sprintf("guardian %s, treasury %s", d.Market.PendingGuardian, d.Market.PendingTreasury), instruction, err)
+	did := fmt.Sprintf("guardian %s, treasury %s", mk.PendingGuardian, mk.PendingTreasury)
+	if next := mk.PendingAuthority; next != mk.Authority {
+		if next != d.Key {
+			return operate.Action{}, service.Refused(fmt.Sprintf("%s is the next authority, and takes over itself; you are %s", next, d.Key),
+				"with the key of the next authority: gantry market roles apply; for a vault, add: --as-vault VAULT")
+		}
+		did = "you are the market's authority, " + did
+	}
+	instruction, err := ix.MarketApplyRoles(d.Key)
+	return act("market_apply_roles", did, instruction, err)
 }
 
 // Model is what is proposed of a GPU model. Its authority is the desk's key.
@@ -135,6 +139,9 @@ func (d Desk) ProposeModel(m Model) (operate.Action, error) {
 	}
 	m.Authority = d.Key
 	did := fmt.Sprintf("model %d, %s, is proposed; can be applied in %s with: gantry market model apply %d", m.ID, m.Name, market.Seconds(d.Market.Params.TimelockSecs), m.ID)
+	if d.Market.Params.AllowSimulated == 0 {
+		did += ", and a week after its last change at the earliest"
+	}
 	instruction, err := ix.GpuModelPropose(m)
 	return act("gpu_model_propose", did, instruction, err)
 }

@@ -23,19 +23,16 @@ func desk() Desk {
 // What the key of the desk sends is signed by it, and says what it did.
 func TestActionsAreTheKeysOwn(t *testing.T) {
 	d := desk()
-	_, err := d.Accept()
-	require.ErrorContains(t, err, "has named no successor")
-	d.Market.PendingAuthority = d.Key
 	params := d.Market.Params
 	params.FeeBps++
+	pauser, heir := d.Roles(), d.Roles()
+	pauser.Guardian, heir.Authority = solana.PublicKey{5}, solana.PublicKey{4}
 	for did, build := range map[string]func() (operate.Action, error){
 		"proposed; can be applied in":       func() (operate.Action, error) { return d.ProposeParams(params) },
 		"paused: orders":                    func() (operate.Action, error) { return d.Pause(market.PauseOrders) },
 		"nothing is paused":                 func() (operate.Action, error) { return d.Pause(0) },
-		"no successor is named":             func() (operate.Action, error) { return d.NameSuccessor(solana.PublicKey{}) },
-		"may now take over with":            func() (operate.Action, error) { return d.NameSuccessor(solana.PublicKey{4}) },
-		"you are the market's authority":    d.Accept,
-		"with: gantry market roles apply":   func() (operate.Action, error) { return d.ProposeRoles(solana.PublicKey{5}, d.Market.Treasury) },
+		"with: gantry market roles apply":   func() (operate.Action, error) { return d.ProposeRoles(pauser) },
+		"by " + heir.Authority.String():     func() (operate.Action, error) { return d.ProposeRoles(heir) },
 		"with: gantry market model apply 7": func() (operate.Action, error) { return d.ProposeModel(Model{ID: 7, Name: "H100"}) },
 	} {
 		a, err := build()
@@ -55,7 +52,7 @@ func TestProposalsThatChangeNothing(t *testing.T) {
 	d := desk()
 	for _, build := range []func() (operate.Action, error){
 		func() (operate.Action, error) { return d.ProposeParams(d.Market.Params) },
-		func() (operate.Action, error) { return d.ProposeRoles(d.Market.Guardian, d.Market.Treasury) },
+		func() (operate.Action, error) { return d.ProposeRoles(d.Roles()) },
 		func() (operate.Action, error) {
 			return d.ProposeModel(Model{ID: 7, Name: strings.Repeat("x", market.MaxModelName+1)})
 		},
@@ -65,6 +62,6 @@ func TestProposalsThatChangeNothing(t *testing.T) {
 		require.ErrorAs(t, err, &failure)
 	}
 	d.Market.PendingRolesEta = 1 // the roles of today in place of the proposed ones are a change
-	_, err := d.ProposeRoles(d.Market.Guardian, d.Market.Treasury)
+	_, err := d.ProposeRoles(d.Roles())
 	require.NoError(t, err)
 }

@@ -122,7 +122,7 @@ func (s *Service) readMarket(ctx context.Context) (Market, error) {
 		return Market{}, err
 	}
 	out := Market{
-		Program: market.ProgramID.String(), Address: mk.Address.String(), Authority: mk.Authority.String(), Pending: addressOf(mk.PendingAuthority), Guardian: mk.Guardian.String(),
+		Program: market.ProgramID.String(), Address: mk.Address.String(), Authority: mk.Authority.String(), Guardian: mk.Guardian.String(),
 		PaymentMint: mk.PaymentMint.String(), StakeMint: mk.StakeMint.String(), Treasury: mk.Treasury.String(), FeeVault: mk.FeeVault.String(),
 		Fees: market.USDC(fees).String(), Paused: PausedNames(mk.Paused), Keepers: mk.KeeperCount, Weight: market.GNT(mk.TotalWeight).String(),
 		Params: mk.Params, Models: []Model{},
@@ -131,7 +131,8 @@ func (s *Service) readMarket(ctx context.Context) (Market, error) {
 		out.PendingEta, out.PendingPars = mk.PendingEta, &mk.PendingParams
 	}
 	if mk.PendingRolesEta != 0 {
-		out.RolesEta, out.NextGuard, out.NextTreas = mk.PendingRolesEta, mk.PendingGuardian.String(), mk.PendingTreasury.String()
+		out.RolesEta, out.Pending = mk.PendingRolesEta, mk.PendingAuthority.String()
+		out.NextGuard, out.NextTreas = mk.PendingGuardian.String(), mk.PendingTreasury.String()
 	}
 	out.Relations = relationsOf(market.Relations(&mk.Params))
 	for _, m := range v.Models() {

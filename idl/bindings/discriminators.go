@@ -28,8 +28,6 @@ var (
 	Event_AuctionAwarded      = [8]byte{101, 33, 16, 132, 140, 120, 197, 252}
 	Event_AuctionClosed       = [8]byte{104, 72, 168, 177, 241, 79, 231, 167}
 	Event_AuctionOpened       = [8]byte{25, 230, 140, 215, 100, 193, 14, 70}
-	Event_AuthorityChanged    = [8]byte{31, 19, 174, 152, 4, 82, 215, 226}
-	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
 	Event_BoughtBack          = [8]byte{188, 156, 61, 154, 116, 184, 186, 21}
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
@@ -159,14 +157,12 @@ var (
 	Instruction_LeaseSettleReceipt     = [8]byte{165, 68, 6, 39, 215, 242, 172, 131}
 	Instruction_LeaseSettleReport      = [8]byte{94, 46, 169, 93, 113, 79, 129, 188}
 	Instruction_LeaseStart             = [8]byte{182, 68, 46, 101, 5, 214, 110, 198}
-	Instruction_MarketAcceptAuthority  = [8]byte{68, 154, 64, 117, 54, 185, 99, 221}
 	Instruction_MarketApplyParams      = [8]byte{175, 89, 84, 195, 122, 226, 209, 123}
 	Instruction_MarketApplyRoles       = [8]byte{47, 120, 8, 169, 200, 151, 22, 73}
 	Instruction_MarketInit             = [8]byte{234, 228, 153, 132, 240, 61, 193, 238}
 	Instruction_MarketPause            = [8]byte{26, 211, 148, 104, 240, 177, 93, 218}
 	Instruction_MarketProposeParams    = [8]byte{237, 45, 74, 215, 250, 170, 74, 37}
 	Instruction_MarketProposeRoles     = [8]byte{46, 116, 221, 212, 110, 128, 194, 181}
-	Instruction_MarketSetAuthority     = [8]byte{73, 249, 218, 184, 128, 11, 9, 205}
 	Instruction_NodeAcceptTerms        = [8]byte{63, 75, 17, 10, 17, 225, 246, 17}
 	Instruction_NodeClose              = [8]byte{19, 143, 70, 222, 209, 39, 21, 235}
 	Instruction_NodeGuarantee          = [8]byte{40, 208, 251, 209, 46, 42, 210, 222}

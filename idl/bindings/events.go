@@ -36,20 +36,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as AuctionOpened: %w", err)
 		}
 		return value, nil
-	case Event_AuthorityChanged:
-		value := new(AuthorityChanged)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as AuthorityChanged: %w", err)
-		}
-		return value, nil
-	case Event_AuthorityProposed:
-		value := new(AuthorityProposed)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as AuthorityProposed: %w", err)
-		}
-		return value, nil
 	case Event_BoughtBack:
 		value := new(BoughtBack)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -711,40 +697,6 @@ func ParseEvent_AuctionOpened(eventData []byte) (*AuctionOpened, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type AuctionOpened: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_AuthorityChanged(eventData []byte) (*AuthorityChanged, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_AuthorityChanged {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AuthorityChanged, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(AuthorityChanged)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type AuthorityChanged: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_AuthorityProposed(eventData []byte) (*AuthorityProposed, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_AuthorityProposed {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_AuthorityProposed, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(AuthorityProposed)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type AuthorityProposed: %w", err)
 	}
 	return event, nil
 }

@@ -1926,29 +1926,6 @@ func NewLeaseStartInstruction(
 	), nil
 }
 
-// Builds a "market_accept_authority" instruction.
-func NewMarketAcceptAuthorityInstruction(
-	pendingAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "pending": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(pendingAccount, false, true))
-		// Account 1 "market": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		append([]byte(nil), Instruction_MarketAcceptAuthority[:]...),
-	), nil
-}
-
 // Builds a "market_apply_params" instruction.
 func NewMarketApplyParamsInstruction(
 	marketAccount solanago.PublicKey,
@@ -1971,13 +1948,16 @@ func NewMarketApplyParamsInstruction(
 
 // Builds a "market_apply_roles" instruction.
 func NewMarketApplyRolesInstruction(
+	byAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "market": Writable, Non-signer, Required
+		// Account 0 "by": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(byAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 	}
 
@@ -2162,6 +2142,7 @@ func NewMarketProposeParamsInstruction(
 // Builds a "market_propose_roles" instruction.
 func NewMarketProposeRolesInstruction(
 	// Params:
+	authorityParam solanago.PublicKey,
 	guardianParam solanago.PublicKey,
 
 	// Accounts:
@@ -2178,6 +2159,11 @@ func NewMarketProposeRolesInstruction(
 		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
 	}
 	{
+		// Serialize `authorityParam`:
+		err = enc__.Encode(authorityParam)
+		if err != nil {
+			return nil, errors.NewField("authorityParam", err)
+		}
 		// Serialize `guardianParam`:
 		err = enc__.Encode(guardianParam)
 		if err != nil {
@@ -2193,50 +2179,9 @@ func NewMarketProposeRolesInstruction(
 		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 		// Account 2 "treasury": Read-only, Non-signer, Required
-		// Token account of the payment mint that is to receive the treasury's share.
+		// Token account of the payment mint that is to receive the treasury's share: not where the fees wait, which belong to
+		// others as well.
 		accounts__.Append(solanago.NewAccountMeta(treasuryAccount, false, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		buf__.Bytes(),
-	), nil
-}
-
-// Builds a "market_set_authority" instruction.
-func NewMarketSetAuthorityInstruction(
-	// Params:
-	newAuthorityParam solanago.PublicKey,
-
-	// Accounts:
-	authorityAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	buf__ := new(bytes.Buffer)
-	enc__ := binary.NewBorshEncoder(buf__)
-
-	// Encode the instruction discriminator.
-	err := enc__.WriteBytes(Instruction_MarketSetAuthority[:], false)
-	if err != nil {
-		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
-	}
-	{
-		// Serialize `newAuthorityParam`:
-		err = enc__.Encode(newAuthorityParam)
-		if err != nil {
-			return nil, errors.NewField("newAuthorityParam", err)
-		}
-	}
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "authority": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
-		// Account 1 "market": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 	}
 
 	// Create the instruction.

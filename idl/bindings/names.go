@@ -43,14 +43,12 @@ var instructionNames = map[[8]byte]string{
 	Instruction_LeaseSettleReceipt:     "lease_settle_receipt",
 	Instruction_LeaseSettleReport:      "lease_settle_report",
 	Instruction_LeaseStart:             "lease_start",
-	Instruction_MarketAcceptAuthority:  "market_accept_authority",
 	Instruction_MarketApplyParams:      "market_apply_params",
 	Instruction_MarketApplyRoles:       "market_apply_roles",
 	Instruction_MarketInit:             "market_init",
 	Instruction_MarketPause:            "market_pause",
 	Instruction_MarketProposeParams:    "market_propose_params",
 	Instruction_MarketProposeRoles:     "market_propose_roles",
-	Instruction_MarketSetAuthority:     "market_set_authority",
 	Instruction_NodeAcceptTerms:        "node_accept_terms",
 	Instruction_NodeClose:              "node_close",
 	Instruction_NodeGuarantee:          "node_guarantee",
@@ -419,15 +417,12 @@ const (
 	Place_LeaseStart_Order   = 2
 	Place_LeaseStart_Lease   = 3
 
-	// market_accept_authority
-	Place_MarketAcceptAuthority_Pending = 0
-	Place_MarketAcceptAuthority_Market  = 1
-
 	// market_apply_params
 	Place_MarketApplyParams_Market = 0
 
 	// market_apply_roles
-	Place_MarketApplyRoles_Market = 0
+	Place_MarketApplyRoles_By     = 0
+	Place_MarketApplyRoles_Market = 1
 
 	// market_init
 	Place_MarketInit_Authority     = 0
@@ -455,10 +450,6 @@ const (
 	Place_MarketProposeRoles_Authority = 0
 	Place_MarketProposeRoles_Market    = 1
 	Place_MarketProposeRoles_Treasury  = 2
-
-	// market_set_authority
-	Place_MarketSetAuthority_Authority = 0
-	Place_MarketSetAuthority_Market    = 1
 
 	// node_accept_terms
 	Place_NodeAcceptTerms_Authority = 0

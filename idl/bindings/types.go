@@ -510,115 +510,6 @@ func UnmarshalAuctionOpened(buf []byte) (*AuctionOpened, error) {
 	return obj, nil
 }
 
-type AuthorityChanged struct {
-	Authority solanago.PublicKey `json:"authority"`
-	Guardian  solanago.PublicKey `json:"guardian"`
-}
-
-func (obj AuthorityChanged) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Authority`:
-	err = encoder.Encode(obj.Authority)
-	if err != nil {
-		return errors.NewField("Authority", err)
-	}
-	// Serialize `Guardian`:
-	err = encoder.Encode(obj.Guardian)
-	if err != nil {
-		return errors.NewField("Guardian", err)
-	}
-	return nil
-}
-
-func (obj AuthorityChanged) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding AuthorityChanged: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *AuthorityChanged) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Authority`:
-	err = decoder.Decode(&obj.Authority)
-	if err != nil {
-		return errors.NewField("Authority", err)
-	}
-	// Deserialize `Guardian`:
-	err = decoder.Decode(&obj.Guardian)
-	if err != nil {
-		return errors.NewField("Guardian", err)
-	}
-	return nil
-}
-
-func (obj *AuthorityChanged) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling AuthorityChanged: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalAuthorityChanged(buf []byte) (*AuthorityChanged, error) {
-	obj := new(AuthorityChanged)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
-type AuthorityProposed struct {
-	Pending solanago.PublicKey `json:"pending"`
-}
-
-func (obj AuthorityProposed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Pending`:
-	err = encoder.Encode(obj.Pending)
-	if err != nil {
-		return errors.NewField("Pending", err)
-	}
-	return nil
-}
-
-func (obj AuthorityProposed) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding AuthorityProposed: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *AuthorityProposed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Pending`:
-	err = decoder.Decode(&obj.Pending)
-	if err != nil {
-		return errors.NewField("Pending", err)
-	}
-	return nil
-}
-
-func (obj *AuthorityProposed) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling AuthorityProposed: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalAuthorityProposed(buf []byte) (*AuthorityProposed, error) {
-	obj := new(AuthorityProposed)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
 // Intervals without a gap, oldest first; the last of them lasts.
 type Availability struct {
 	// Start of each interval; 0 where there is none.
@@ -7602,10 +7493,10 @@ func UnmarshalLeaseStarted(buf []byte) (*LeaseStarted, error) {
 }
 
 type Market struct {
-	// May propose parameters, GPU models, the guardian and the treasury; on mainnet a Squads vault.
+	// May propose parameters, GPU models, its successor, the guardian and the treasury; on mainnet a Squads vault.
 	Authority solanago.PublicKey `json:"authority"`
 
-	// Named by the authority, becomes it by accepting; zero when none is pending.
+	// Proposed as the next authority, with a guardian and a treasury; zero when nothing is pending.
 	PendingAuthority solanago.PublicKey `json:"pendingAuthority"`
 
 	// May pause new orders and awards, and nothing else.
@@ -7631,8 +7522,11 @@ type Market struct {
 	// When `pending_params` may be applied; 0 when nothing is pending.
 	PendingEta int64 `json:"pendingEta"`
 
-	// When guardian and treasury may change to the pending ones; 0 when nothing is pending.
-	PendingRolesEta int64              `json:"pendingRolesEta"`
+	// When the pending roles may be put in place; 0 when nothing is pending.
+	PendingRolesEta int64 `json:"pendingRolesEta"`
+
+	// When parameters that move in steps changed last; 0 when none has.
+	SteppedAt       int64              `json:"steppedAt"`
 	PendingGuardian solanago.PublicKey `json:"pendingGuardian"`
 	PendingTreasury solanago.PublicKey `json:"pendingTreasury"`
 	Params          Params             `json:"params"`
@@ -7650,7 +7544,7 @@ type Market struct {
 	Version      uint8     `json:"version"`
 	Bump         uint8     `json:"bump"`
 	FeeVaultBump uint8     `json:"feeVaultBump"`
-	Reserved     [32]uint8 `json:"reserved"`
+	Reserved     [24]uint8 `json:"reserved"`
 }
 
 func (obj Market) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7713,6 +7607,11 @@ func (obj Market) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PendingRolesEta)
 	if err != nil {
 		return errors.NewField("PendingRolesEta", err)
+	}
+	// Serialize `SteppedAt`:
+	err = encoder.Encode(obj.SteppedAt)
+	if err != nil {
+		return errors.NewField("SteppedAt", err)
 	}
 	// Serialize `PendingGuardian`:
 	err = encoder.Encode(obj.PendingGuardian)
@@ -7847,6 +7746,11 @@ func (obj *Market) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PendingRolesEta)
 	if err != nil {
 		return errors.NewField("PendingRolesEta", err)
+	}
+	// Deserialize `SteppedAt`:
+	err = decoder.Decode(&obj.SteppedAt)
+	if err != nil {
+		return errors.NewField("SteppedAt", err)
 	}
 	// Deserialize `PendingGuardian`:
 	err = decoder.Decode(&obj.PendingGuardian)
@@ -8198,7 +8102,8 @@ func UnmarshalMeasureProfile(buf []byte) (*MeasureProfile, error) {
 	return obj, nil
 }
 
-// What governance may change of a model, behind the timelock and by [`MODEL_STEP`] at most at a time.
+// What governance may change of a model, behind the timelock, by [`STEP`] at most at a time, and once in
+// [`STEP_SECS`](crate::constants::STEP_SECS).
 type ModelTerms struct {
 	// Stake per GPU, base units of the stake token.
 	MinStake uint64 `json:"minStake"`
@@ -14597,11 +14502,17 @@ func UnmarshalRewardsClaimed(buf []byte) (*RewardsClaimed, error) {
 }
 
 type RolesApplied struct {
-	Guardian solanago.PublicKey `json:"guardian"`
-	Treasury solanago.PublicKey `json:"treasury"`
+	Authority solanago.PublicKey `json:"authority"`
+	Guardian  solanago.PublicKey `json:"guardian"`
+	Treasury  solanago.PublicKey `json:"treasury"`
 }
 
 func (obj RolesApplied) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Authority`:
+	err = encoder.Encode(obj.Authority)
+	if err != nil {
+		return errors.NewField("Authority", err)
+	}
 	// Serialize `Guardian`:
 	err = encoder.Encode(obj.Guardian)
 	if err != nil {
@@ -14626,6 +14537,11 @@ func (obj RolesApplied) Marshal() ([]byte, error) {
 }
 
 func (obj *RolesApplied) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Authority`:
+	err = decoder.Decode(&obj.Authority)
+	if err != nil {
+		return errors.NewField("Authority", err)
+	}
 	// Deserialize `Guardian`:
 	err = decoder.Decode(&obj.Guardian)
 	if err != nil {
@@ -14657,12 +14573,18 @@ func UnmarshalRolesApplied(buf []byte) (*RolesApplied, error) {
 }
 
 type RolesProposed struct {
-	Guardian solanago.PublicKey `json:"guardian"`
-	Treasury solanago.PublicKey `json:"treasury"`
-	Eta      int64              `json:"eta"`
+	Authority solanago.PublicKey `json:"authority"`
+	Guardian  solanago.PublicKey `json:"guardian"`
+	Treasury  solanago.PublicKey `json:"treasury"`
+	Eta       int64              `json:"eta"`
 }
 
 func (obj RolesProposed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Authority`:
+	err = encoder.Encode(obj.Authority)
+	if err != nil {
+		return errors.NewField("Authority", err)
+	}
 	// Serialize `Guardian`:
 	err = encoder.Encode(obj.Guardian)
 	if err != nil {
@@ -14692,6 +14614,11 @@ func (obj RolesProposed) Marshal() ([]byte, error) {
 }
 
 func (obj *RolesProposed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Authority`:
+	err = decoder.Decode(&obj.Authority)
+	if err != nil {
+		return errors.NewField("Authority", err)
+	}
 	// Deserialize `Guardian`:
 	err = decoder.Decode(&obj.Guardian)
 	if err != nil {

@@ -68,8 +68,10 @@ pub const BUY_BACK_LAST_BPS: u64 = 20_000;
 pub const EMISSION_BPS_MAX: u16 = 2_000;
 /// The highest quorum governance may set: above it a few keepers that do not vote could hold up every report.
 pub const QUORUM_BPS_MAX: u16 = 8_000;
-/// One application of a proposal multiplies or divides a model's numbers, or the price of stake, by this at most.
-pub const MODEL_STEP: u64 = 2;
+/// A step of governance multiplies or divides what stake, bonds, emission and slashes follow by this at most.
+pub const STEP: u64 = 2;
+/// From one step to the next, on a market of real machines: what few steps add up to in a month is bounded, too.
+pub const STEP_SECS: u32 = 7 * 86_400;
 /// What a slash for a machine that is not what it claims must cover of the harm, at the governance price of stake.
 pub const HARM_COVER_BPS: u64 = 25_000;
 /// What a machine must reach of its class, basis points: in the mean of its last measured periods to be awarded, and now

@@ -55,14 +55,12 @@ pub mod gantry_market {
     pub fn market_pause(ctx: &mut Context<MarketPause>, paused: u8) -> Result<()> {
         market_pause::handler(ctx, paused)
     }
-    pub fn market_set_authority(ctx: &mut Context<MarketSetAuthority>, new_authority: Address) -> Result<()> {
-        market_set_authority::handler(ctx, new_authority)
-    }
-    pub fn market_accept_authority(ctx: &mut Context<MarketAcceptAuthority>) -> Result<()> {
-        market_accept_authority::handler(ctx)
-    }
-    pub fn market_propose_roles(ctx: &mut Context<MarketProposeRoles>, guardian: Address) -> Result<()> {
-        market_propose_roles::handler(ctx, guardian)
+    pub fn market_propose_roles(
+        ctx: &mut Context<MarketProposeRoles>,
+        authority: Address,
+        guardian: Address,
+    ) -> Result<()> {
+        market_propose_roles::handler(ctx, authority, guardian)
     }
     pub fn market_apply_roles(ctx: &mut Context<MarketApplyRoles>) -> Result<()> {
         market_apply_roles::handler(ctx)

@@ -13,16 +13,14 @@ func all(kinds ...[8]byte) always { return always{all: kinds} }
 // emits has every instruction of the program. The events are those that its handler emits on each path that succeeds
 // (program/src/instructions).
 var emits = map[[8]byte]always{
-	bindings.Instruction_MarketInit:            all(bindings.Event_MarketInitialised),
-	bindings.Instruction_MarketProposeParams:   all(bindings.Event_ParamsProposed),
-	bindings.Instruction_MarketApplyParams:     all(bindings.Event_ParamsApplied),
-	bindings.Instruction_MarketPause:           all(bindings.Event_MarketPaused),
-	bindings.Instruction_MarketSetAuthority:    all(bindings.Event_AuthorityProposed),
-	bindings.Instruction_MarketAcceptAuthority: all(bindings.Event_AuthorityChanged),
-	bindings.Instruction_MarketProposeRoles:    all(bindings.Event_RolesProposed),
-	bindings.Instruction_MarketApplyRoles:      all(bindings.Event_RolesApplied),
-	bindings.Instruction_GpuModelPropose:       all(bindings.Event_GpuModelProposed),
-	bindings.Instruction_GpuModelApply:         all(bindings.Event_GpuModelApplied),
+	bindings.Instruction_MarketInit:          all(bindings.Event_MarketInitialised),
+	bindings.Instruction_MarketProposeParams: all(bindings.Event_ParamsProposed),
+	bindings.Instruction_MarketApplyParams:   all(bindings.Event_ParamsApplied),
+	bindings.Instruction_MarketPause:         all(bindings.Event_MarketPaused),
+	bindings.Instruction_MarketProposeRoles:  all(bindings.Event_RolesProposed),
+	bindings.Instruction_MarketApplyRoles:    all(bindings.Event_RolesApplied),
+	bindings.Instruction_GpuModelPropose:     all(bindings.Event_GpuModelProposed),
+	bindings.Instruction_GpuModelApply:       all(bindings.Event_GpuModelApplied),
 
 	bindings.Instruction_ProviderRegister:       all(bindings.Event_ProviderRegistered),
 	bindings.Instruction_ProviderSetPayout:      all(bindings.Event_ProviderPayoutSet),

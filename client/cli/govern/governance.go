@@ -89,38 +89,20 @@ func (s *session) marketPause() error {
 	}, "orders|awards|orders,awards|none")
 }
 
-func (s *session) authoritySet() error {
-	return s.decide(func(d governance.Desk, args []string) (a operate.Action, err error) {
-		var next solana.PublicKey
-		if args[0] != "none" {
-			if next, err = service.Address(args[0], "wallet"); err != nil {
+func (s *session) rolesPropose() error {
+	return s.decide(func(d governance.Desk, _ []string) (a operate.Action, err error) {
+		r := d.Roles()
+		for name, role := range map[string]*solana.PublicKey{"authority": &r.Authority, "guardian": &r.Guardian, "treasury": &r.Treasury} {
+			if *role, err = s.keyFlag(name, *role); err != nil {
 				return a, err
 			}
 		}
-		return d.NameSuccessor(next)
-	}, "SUCCESSOR|none")
-}
-
-func (s *session) rolesPropose() error {
-	return s.decide(func(d governance.Desk, _ []string) (a operate.Action, err error) {
-		guardian, err := s.keyFlag("guardian", d.Market.Guardian)
-		if err != nil {
-			return a, err
-		}
-		treasury, err := s.keyFlag("treasury", d.Market.Treasury)
-		if err != nil {
-			return a, err
-		}
-		return d.ProposeRoles(guardian, treasury)
+		return d.ProposeRoles(r)
 	})
 }
 
 func (s *session) rolesApply() error {
 	return s.decide(func(d governance.Desk, _ []string) (operate.Action, error) { return d.ApplyRoles(s.Context) })
-}
-
-func (s *session) authorityAccept() error {
-	return s.decide(func(d governance.Desk, _ []string) (operate.Action, error) { return d.Accept() })
 }
 
 func (s *session) modelApply() error {

@@ -37,24 +37,18 @@ func marketCommands(s command.Streams) []*cli.Command {
 			{Name: "apply", Usage: "put proposed parameters into force; anyone may", Action: action(s, (*session).marketApply)},
 			{Name: "pause", Usage: "stop new orders or awards, never refunds and withdrawals", ArgsUsage: "orders|awards|orders,awards|none", Flags: []cli.Flag{command.VaultFlag()}, Action: action(s, (*session).marketPause)},
 			{
-				Name: "authority", Usage: "hand governance over in two steps",
-				Subcommands: []*cli.Command{
-					{Name: "set", Usage: "name a successor", ArgsUsage: "SUCCESSOR|none", Flags: []cli.Flag{command.VaultFlag()}, Action: action(s, (*session).authoritySet)},
-					{Name: "accept", Usage: "take over", Flags: []cli.Flag{command.VaultFlag()}, Action: action(s, (*session).authorityAccept)},
-				},
-			},
-			{
-				Name: "roles", Usage: "guardian and treasury; a change waits for the timelock",
+				Name: "roles", Usage: "authority, guardian and treasury; a change waits for the timelock",
 				Subcommands: []*cli.Command{
 					{
-						Name: "propose", Usage: "propose a guardian, a treasury, or both",
+						Name: "propose", Usage: "propose the next authority, a guardian, or a treasury; replaces a pending proposal",
 						Flags: []cli.Flag{
+							&cli.StringFlag{Name: "authority", Usage: "`ADDRESS` that governs next, and applies the proposal itself (default: as it is)"},
 							&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS` that may pause (default: as it is)"},
 							&cli.StringFlag{Name: "treasury", Usage: "token `ACCOUNT` of the payment mint (default: as it is)"}, command.VaultFlag(),
 						},
 						Action: action(s, (*session).rolesPropose),
 					},
-					{Name: "apply", Usage: "put the proposed ones in place; anyone may", Action: action(s, (*session).rolesApply)},
+					{Name: "apply", Usage: "put the proposed ones in place: the next authority, or anyone where it stays", Flags: []cli.Flag{command.VaultFlag()}, Action: action(s, (*session).rolesApply)},
 				},
 			},
 			{
@@ -94,16 +88,12 @@ func printMarket(w *terminal.Page, m *service.Market) {
 	if paused == "" {
 		paused = "nothing"
 	}
-	authority := m.Authority
-	if m.Pending != "" {
-		authority += fmt.Sprintf(", and %s may take over with gantry market authority accept", m.Pending)
-	}
-	w.Pairs([2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", authority}, [2]string{"guardian", m.Guardian},
+	w.Pairs([2]string{"program", m.Program}, [2]string{"market", m.Address}, [2]string{"authority", m.Authority}, [2]string{"guardian", m.Guardian},
 		[2]string{"payment mint", m.PaymentMint}, [2]string{"stake mint", m.StakeMint}, [2]string{"treasury", m.Treasury},
 		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
 		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})
 	if m.RolesEta != 0 {
-		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: guardian %s, treasury %s\n", service.When(m.RolesEta), m.NextGuard, m.NextTreas)
+		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: authority %s, guardian %s, treasury %s\n", service.When(m.RolesEta), m.Pending, m.NextGuard, m.NextTreas)
 	}
 	fmt.Fprintln(w, "\nparameters")
 	names, values := governance.ParamList(m.Params)

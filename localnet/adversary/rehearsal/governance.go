@@ -45,8 +45,8 @@ func (r *rehearsal) begin(ctx context.Context) error {
 	return r.trade(ctx)
 }
 
-// handOver gives the market and the program to the vault. Until it has accepted, the former authority governs; afterwards it
-// does not.
+// handOver gives the market and the program to the vault. Until it takes over, after the timelock, the former authority governs;
+// afterwards it does not.
 func (r *rehearsal) handOver(ctx context.Context) error {
 	former := r.net.Keys.Authority
 	var err error
@@ -56,13 +56,10 @@ func (r *rehearsal) handOver(ctx context.Context) error {
 	if err := r.net.Sender().Airdrop(ctx, r.vault.Address(), chain.Lamports(10*solana.LAMPORTS_PER_SOL)); err != nil {
 		return err
 	}
-	if _, err := r.succeed(ctx, former, "market", "authority", "set", r.vault.Address().String()); err != nil {
+	if _, err := r.succeed(ctx, former, "market", "roles", "propose", "--authority", r.vault.Address().String()); err != nil {
 		return err
 	}
-	if err := r.refused(ctx, r.net.Keys.Guardian, "market", "authority", "accept"); err != nil {
-		return err
-	}
-	if _, err := r.succeed(ctx, r.vault, "market", "authority", "accept"); err != nil {
+	if err := r.afterTimelock(ctx, r.vault, "market", "roles", "apply"); err != nil {
 		return err
 	}
 	err = r.until(ctx, "the vault governs", func(v *view.View) bool {

@@ -28,18 +28,8 @@ pub struct MarketPaused {
 }
 
 #[event]
-pub struct AuthorityProposed {
-    pub pending: Address,
-}
-
-#[event]
-pub struct AuthorityChanged {
-    pub authority: Address,
-    pub guardian: Address,
-}
-
-#[event]
 pub struct RolesProposed {
+    pub authority: Address,
     pub guardian: Address,
     pub treasury: Address,
     pub eta: i64,
@@ -47,6 +37,7 @@ pub struct RolesProposed {
 
 #[event]
 pub struct RolesApplied {
+    pub authority: Address,
     pub guardian: Address,
     pub treasury: Address,
 }

@@ -2,11 +2,12 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{HARM_COVER_BPS, MODEL_STEP, SECONDS_PER_HOUR, STAKE_UNIT};
+use crate::constants::{HARM_COVER_BPS, SECONDS_PER_HOUR, STAKE_UNIT, STEP};
 use crate::errors::{MarketError, OrOverflow};
 use crate::state::{MeasureProfile, Params};
 
-/// What governance may change of a model, behind the timelock and by [`MODEL_STEP`] at most at a time.
+/// What governance may change of a model, behind the timelock, by [`STEP`] at most at a time, and once in
+/// [`STEP_SECS`](crate::constants::STEP_SECS).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct ModelTerms {
@@ -25,9 +26,9 @@ pub struct ModelTerms {
     pub profile: MeasureProfile,
 }
 
-/// Whether neither is more than [`MODEL_STEP`] times the other.
+/// Whether neither is more than [`STEP`] times the other.
 pub(crate) fn within_step(a: u64, b: u64) -> bool {
-    a <= b.saturating_mul(MODEL_STEP) && b <= a.saturating_mul(MODEL_STEP)
+    a <= b.saturating_mul(STEP) && b <= a.saturating_mul(STEP)
 }
 
 fn calibrates(figure: u32, old: u32) -> bool {

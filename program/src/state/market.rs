@@ -8,9 +8,9 @@ use crate::state::{Keeper, Params, KEEPER_ACTIVE, NO_PLACE};
 
 #[account]
 pub struct Market {
-    /// May propose parameters, GPU models, the guardian and the treasury; on mainnet a Squads vault.
+    /// May propose parameters, GPU models, its successor, the guardian and the treasury; on mainnet a Squads vault.
     pub authority: Address,
-    /// Named by the authority, becomes it by accepting; zero when none is pending.
+    /// Proposed as the next authority, with a guardian and a treasury; zero when nothing is pending.
     pub pending_authority: Address,
     /// May pause new orders and awards, and nothing else.
     pub guardian: Address,
@@ -28,8 +28,10 @@ pub struct Market {
     pub total_weight: u64,
     /// When `pending_params` may be applied; 0 when nothing is pending.
     pub pending_eta: i64,
-    /// When guardian and treasury may change to the pending ones; 0 when nothing is pending.
+    /// When the pending roles may be put in place; 0 when nothing is pending.
     pub pending_roles_eta: i64,
+    /// When parameters that move in steps changed last; 0 when none has.
+    pub stepped_at: i64,
     pub pending_guardian: Address,
     pub pending_treasury: Address,
     pub params: Params,
@@ -44,7 +46,7 @@ pub struct Market {
     pub version: u8,
     pub bump: u8,
     pub fee_vault_bump: u8,
-    pub reserved: [u8; 32],
+    pub reserved: [u8; 24],
 }
 
 impl Market {

@@ -5,9 +5,10 @@ use anchor_lang::prelude::*;
 use crate::constants::{
     APPEAL_SECS_MIN, BPS, BUY_BACK_LAST_BPS, CHALLENGE_SECS_MIN, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN,
     FINDER_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MAX, QUORUM_BPS_MIN, SLOW_PERIODS, SLOW_PERIODS_SIMULATED,
-    TIMELOCK_SECS_MIN,
+    STEP_SECS, TIMELOCK_SECS_MIN,
 };
-use crate::errors::MarketError;
+use crate::errors::{MarketError, OrOverflow};
+use crate::state::gpu_model::within_step;
 
 /// Times are seconds, shares are basis points, bonds are base units of the stake token.
 #[repr(C)]
@@ -78,6 +79,39 @@ pub struct Params {
 }
 
 impl Params {
+    /// What moves in steps: what stake, bonds and votes weigh, what emission may pay, and what slashes take.
+    fn steps(&self) -> [u64; 11] {
+        [
+            self.min_bond,
+            self.weight_cap,
+            self.stake_price,
+            self.emission_cap,
+            self.slash_fraud_bps as u64,
+            self.slash_bad_work_bps as u64,
+            self.slash_work_failed_bps as u64,
+            self.slash_offline_bps as u64,
+            self.slash_guarantee_bps as u64,
+            self.slash_unjust_award_bps as u64,
+            self.slash_equivocation_bps as u64,
+        ]
+    }
+
+    /// Whether these are a step from `old`.
+    pub fn steps_from(&self, old: &Self) -> bool {
+        self.steps() != old.steps()
+    }
+
+    /// Whether these are one step from `old` at most. What is 0 stays 0.
+    pub fn near(&self, old: &Self) -> bool {
+        self.steps().into_iter().zip(old.steps()).all(|(new, old)| within_step(new, old))
+    }
+
+    /// When the step after one at `last` may be made at the earliest.
+    pub fn next_step(&self, last: i64) -> Result<i64> {
+        let wait = if self.allow_simulated == 0 { STEP_SECS } else { 0 };
+        last.checked_add(wait as i64).or_overflow()
+    }
+
     /// Refuses values under which money or time would stop making sense.
     pub fn validate(&self) -> Result<()> {
         let shares = (self.burn_bps as u64)
@@ -189,7 +223,6 @@ impl Params {
 
     /// Seconds after a lease's end in which its last claims may still be settled.
     pub fn settle_deadline_secs(&self) -> Result<u32> {
-        use crate::errors::OrOverflow;
         self.period_secs.checked_mul(self.settle_deadline_periods as u32).or_overflow()
     }
 }

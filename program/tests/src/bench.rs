@@ -104,12 +104,10 @@ fn govern(w: &mut Testbed) {
     w.warp(i64::from(w.params.timelock_secs));
     w.ok(ix::market_apply_params(), &[]);
     terms(w);
-    let roles = ix::market_propose_roles(w, guardian.pubkey(), w.treasury);
+    let roles = ix::market_propose_successor(w, heir.pubkey(), guardian.pubkey(), w.treasury);
     w.ok(roles, &[&authority]);
     w.warp(i64::from(w.params.timelock_secs));
-    w.ok(ix::market_apply_roles(), &[]);
-    w.ok(ix::market_set_authority(w, heir.pubkey()), &[&authority]);
-    w.ok(ix::market_accept_authority(&heir.pubkey()), &[&heir]);
+    w.ok(ix::market_apply_roles_by(&heir.pubkey()), &[&heir]);
 }
 
 /// A lease that is extended, settled by receipt, ended, rated and closed. Returns what lease and order hold.

@@ -116,16 +116,15 @@ impl Dao {
     pub fn take_over(&mut self, w: &mut Testbed) {
         let founder = w.authority.insecure_clone();
         let treasury = w.token_account(w.payment_mint, self.realm.treasury, 0);
-        w.ok(ix::market_propose_roles(w, w.guardian.pubkey(), treasury), &[&founder]);
+        let heir = self.realm.treasury;
+        w.ok(ix::market_propose_successor(w, heir, w.guardian.pubkey(), treasury), &[&founder]);
         let params = Params { timelock_secs: TIMELOCK as u32, ..w.params };
         w.ok(ix::market_propose_params(w, params), &[&founder]);
         w.warp(i64::from(w.params.timelock_secs));
-        w.ok(ix::market_apply_roles(), &[]);
         w.ok(ix::market_apply_params(), &[]);
         w.params = w.market().params;
         w.treasury = treasury;
-        w.ok(ix::market_set_authority(w, self.realm.treasury), &[&founder]);
-        self.pass(w, vec![vec![ix::market_accept_authority(&self.realm.treasury)]]).expect("the vote passes");
+        self.pass(w, vec![vec![ix::market_apply_roles_by(&heir)]]).expect("the vote passes");
         // The founder gives the program away last: when a vote was seen to work.
         w.ok(ix::set_upgrade_authority(&founder.pubkey(), &self.realm.treasury), &[&founder]);
     }

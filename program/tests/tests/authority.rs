@@ -1,18 +1,26 @@
 //! What the authority can do at worst: pause, and propose whatever the program takes. Neither slashes anybody who did
 //! nothing, nor keeps anybody's money or stake for longer than was agreed.
 
-use gantry_market::constants::{BPS, MAX_WAIT_SECS, QUORUM_BPS_MAX};
+use gantry_market::constants::{BPS, MAX_WAIT_SECS, QUORUM_BPS_MAX, STEP};
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::{Credits, GpuModel, Keeper, Lease, Node, Params, Provider, LEASE_ENDED};
 use gantry_market_tests::testbed::H100;
 use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_signer::Signer;
 
-/// Everything that a hostile authority would choose: all slashes whole, all waits as long as they may be.
+fn dearer(amount: u64) -> u64 {
+    amount.saturating_mul(STEP)
+}
+
+fn harsher(bps: u16) -> u16 {
+    bps.saturating_mul(STEP as u16).min(BPS as u16)
+}
+
+/// Everything that a hostile authority would choose: all slashes a step dearer, all waits as long as they may be.
 pub(crate) fn worst(params: &Params) -> Params {
     Params {
-        min_bond: u64::MAX,
-        weight_cap: u64::MAX,
+        min_bond: dearer(params.min_bond),
+        weight_cap: dearer(params.weight_cap),
         stake_price: params.stake_price / 2,
         dispute_deposit: u64::MAX,
         appeal_secs: 0,
@@ -25,13 +33,13 @@ pub(crate) fn worst(params: &Params) -> Params {
         rating_secs: MAX_WAIT_SECS,
         report_retention_secs: MAX_WAIT_SECS - params.period_secs,
         quorum_bps: QUORUM_BPS_MAX,
-        slash_fraud_bps: BPS as u16,
-        slash_bad_work_bps: BPS as u16,
-        slash_work_failed_bps: BPS as u16,
-        slash_offline_bps: BPS as u16,
-        slash_guarantee_bps: BPS as u16,
-        slash_unjust_award_bps: BPS as u16,
-        slash_equivocation_bps: BPS as u16,
+        slash_fraud_bps: harsher(params.slash_fraud_bps),
+        slash_bad_work_bps: harsher(params.slash_bad_work_bps),
+        slash_work_failed_bps: harsher(params.slash_work_failed_bps),
+        slash_offline_bps: harsher(params.slash_offline_bps),
+        slash_guarantee_bps: harsher(params.slash_guarantee_bps),
+        slash_unjust_award_bps: harsher(params.slash_unjust_award_bps),
+        slash_equivocation_bps: harsher(params.slash_equivocation_bps),
         ..*params
     }
 }
@@ -48,7 +56,7 @@ pub(crate) fn seize(w: &mut Testbed) {
     w.warp(i64::from(w.params.timelock_secs));
     w.ok(ix::market_apply_params(), &[]);
     w.ok(ix::gpu_model_apply(H100), &[]);
-    w.ok(ix::market_apply_roles(), &[]);
+    w.ok(ix::market_apply_roles(w), &[]);
     w.ok(ix::market_pause(&authority.pubkey(), 3), &[&authority]);
     w.params = w.market().params;
 }

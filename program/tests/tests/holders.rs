@@ -3,6 +3,7 @@
 mod figures;
 mod hostile;
 mod powers;
+mod worst;
 
 use gantry_market::errors::MarketError;
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
@@ -132,10 +133,10 @@ fn holders_name_models_roles_and_pay_from_the_treasury() {
     // The payment is made at once; what concerns the market waits.
     assert_eq!((w.tokens(&payee), w.tokens(&money)), (3_000_000, 2_000_000));
     w.refused(ix::gpu_model_apply(7), &[], MarketError::TimelockRunning);
-    w.refused(ix::market_apply_roles(), &[], MarketError::TimelockRunning);
+    w.refused(ix::market_apply_roles(&w), &[], MarketError::TimelockRunning);
     w.warp(TIMELOCK);
     w.ok(ix::gpu_model_apply(7), &[]);
-    w.ok(ix::market_apply_roles(), &[]);
+    w.ok(ix::market_apply_roles(&w), &[]);
     assert_eq!(w.market().guardian, guardian);
     assert_eq!(w.read::<GpuModel>(&pda::gpu_model(7)).since, w.now());
 }

@@ -15,13 +15,12 @@ const SCENARIOS: u64 = 8;
 const STEPS: usize = 1_500;
 
 /// Instructions that need more luck than a short run has, or that never succeed while there is a market.
-const RARE: [&str; 10] = [
+const RARE: [&str; 9] = [
     "prove_better_ask",
     "prove_omitted_bid",
     "emission_claim",
     "lease_migrate",
     "market_init",
-    "market_accept_authority",
     "market_apply_params",
     "credits_close",
     "provider_register",

@@ -15,6 +15,7 @@ fn a_proposal_waits_and_changes_nothing_yet() {
     assert_eq!((market.guardian, market.treasury), (w.guardian.pubkey(), w.treasury));
     assert_eq!((market.pending_guardian, market.pending_treasury), (guardian, treasury));
     assert_eq!(market.pending_roles_eta, w.now() + i64::from(w.params.timelock_secs));
+    assert_eq!((market.authority, market.pending_authority), (authority.pubkey(), authority.pubkey()));
     // Parameters and roles wait apart from each other.
     assert_eq!(market.pending_eta, 0);
 }
@@ -28,7 +29,7 @@ fn a_new_proposal_starts_its_own_wait() {
     w.warp(i64::from(w.params.timelock_secs) - 1);
     w.ok(ix::market_propose_roles(&w, guardian, w.treasury), &[&authority]);
     w.warp(1);
-    w.refused(ix::market_apply_roles(), &[], MarketError::TimelockRunning);
+    w.refused(ix::market_apply_roles(&w), &[], MarketError::TimelockRunning);
 }
 
 #[test]
@@ -45,6 +46,9 @@ fn wrong_signers_and_accounts_are_refused() {
     w.refused(swap(good.clone(), &treasury, &stake), &[&authority], MarketError::WrongMint);
     let forged = w.forged(&pda::market());
     w.refused(swap(good.clone(), &pda::market(), &forged), &[&authority], InstructionError::IllegalOwner);
+    // What the treasury got there would be counted as nobody's.
+    let fees = w.market().fee_vault;
+    w.refused(swap(good.clone(), &treasury, &fees), &[&authority], MarketError::WrongAccount);
     let no_account = w.fresh_address();
     w.refused(swap(good, &treasury, &no_account), &[&authority], InstructionError::IllegalOwner);
 }

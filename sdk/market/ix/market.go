@@ -58,38 +58,21 @@ func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
 	return finish(ix, err)
 }
 
-// MarketSetAuthorityArgs name a successor, who must accept. A zero Successor takes a nomination back.
-type MarketSetAuthorityArgs struct {
-	Authority, Successor solana.PublicKey
-}
-
-// MarketSetAuthority nominates.
-func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Authority, market.MarketAddress())
-	return finish(ix, err)
-}
-
-// MarketAcceptAuthority lets the nominated authority take over.
-func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error) {
-	ix, err := bindings.NewMarketAcceptAuthorityInstruction(pending, market.MarketAddress())
-	return finish(ix, err)
-}
-
-// MarketProposeRolesArgs propose a guardian and a treasury, a token account of the payment mint; they wait for the
-// timelock.
+// MarketProposeRolesArgs propose the next authority, a guardian and a treasury, which is a token account of the payment mint.
+// They wait for the timelock. What does not change is proposed as it is.
 type MarketProposeRolesArgs struct {
-	Authority, Guardian, Treasury solana.PublicKey
+	Authority, Next, Guardian, Treasury solana.PublicKey
 }
 
 // MarketProposeRoles replaces a pending proposal, if there is one.
 func MarketProposeRoles(a MarketProposeRolesArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewMarketProposeRolesInstruction(a.Guardian, a.Authority, market.MarketAddress(), a.Treasury)
+	ix, err := bindings.NewMarketProposeRolesInstruction(a.Next, a.Guardian, a.Authority, market.MarketAddress(), a.Treasury)
 	return finish(ix, err)
 }
 
-// MarketApplyRoles puts a proposed guardian and treasury in place; anyone may.
-func MarketApplyRoles() (solana.Instruction, error) {
-	ix, err := bindings.NewMarketApplyRolesInstruction(market.MarketAddress())
+// MarketApplyRoles puts proposed roles in place: by the next authority where it is another one, else by anyone.
+func MarketApplyRoles(by solana.PublicKey) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketApplyRolesInstruction(by, market.MarketAddress())
 	return finish(ix, err)
 }
 

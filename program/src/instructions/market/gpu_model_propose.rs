@@ -1,5 +1,5 @@
-//! The authority proposes a GPU model, or other terms for one; they wait for the timelock. A new proposal replaces a
-//! pending one and starts its own wait.
+//! The authority proposes a GPU model, or other terms for one; they wait for the timelock, and other terms for
+//! `STEP_SECS` since the last ones too. A new proposal replaces a pending one and starts its own wait.
 
 // The derive binds the arguments that seeds use in code that does not use them too.
 #![allow(unused_variables)]
@@ -84,9 +84,11 @@ fn validate(args: &GpuModelArgs, market: &Market, model: &GpuModel) -> Result<()
 
 pub(crate) fn handler(ctx: &mut Context<GpuModelPropose>, args: GpuModelArgs) -> Result<()> {
     validate(&args, &ctx.accounts.market, &ctx.accounts.gpu_model)?;
-    let timelock = ctx.accounts.market.params.timelock_secs;
-    let eta = Clock::get()?.unix_timestamp.checked_add(timelock as i64).or_overflow()?;
-    let model = &mut ctx.accounts.gpu_model;
+    let (params, model) = (&ctx.accounts.market.params, &mut ctx.accounts.gpu_model);
+    let mut eta = Clock::get()?.unix_timestamp.checked_add(params.timelock_secs as i64).or_overflow()?;
+    if model.in_force() {
+        eta = eta.max(params.next_step(model.since)?);
+    }
     model.id = args.id;
     model.name = args.name;
     model.vram_mib = args.vram_mib;

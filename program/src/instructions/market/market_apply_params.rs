@@ -22,6 +22,9 @@ pub(crate) fn handler(ctx: &mut Context<MarketApplyParams>) -> Result<()> {
     let market = &mut ctx.accounts.market;
     let now = Clock::get()?.unix_timestamp;
     validate(market, now)?;
+    if market.pending_params.steps_from(&market.params) {
+        market.stepped_at = now;
+    }
     market.params = market.pending_params;
     market.pending_params = <Params as bytemuck::Zeroable>::zeroed();
     market.pending_eta = 0;

@@ -1,5 +1,5 @@
-//! The authority proposes a guardian and a treasury; they wait for the timelock. A new proposal replaces a pending one
-//! and starts its own wait.
+//! The authority proposes an authority, a guardian and a treasury; they wait for the timelock. A new proposal replaces a
+//! pending one and starts its own wait.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
@@ -14,19 +14,27 @@ pub struct MarketProposeRoles {
     pub authority: Signer,
     #[account(mut, constraint = market.authority == *authority.address() @ MarketError::Unauthorised)]
     pub market: Account<Market>,
-    /// Token account of the payment mint that is to receive the treasury's share.
+    /// Token account of the payment mint that is to receive the treasury's share: not where the fees wait, which belong to
+    /// others as well.
+    #[account(constraint = *treasury.address() != market.fee_vault @ MarketError::WrongAccount)]
     pub treasury: Account<TokenAccount>,
 }
 
-pub(crate) fn handler(ctx: &mut Context<MarketProposeRoles>, guardian: Address) -> Result<()> {
+/// What does not change is proposed as it is.
+pub(crate) fn handler(
+    ctx: &mut Context<MarketProposeRoles>,
+    authority: Address,
+    guardian: Address,
+) -> Result<()> {
     require_mint(&ctx.accounts.treasury, &ctx.accounts.market.payment_mint)?;
     let treasury = *ctx.accounts.treasury.address();
     let market = &mut ctx.accounts.market;
     let timelock = market.params.timelock_secs as i64;
     let eta = Clock::get()?.unix_timestamp.checked_add(timelock).or_overflow()?;
+    market.pending_authority = authority;
     market.pending_guardian = guardian;
     market.pending_treasury = treasury;
     market.pending_roles_eta = eta;
-    emit!(RolesProposed { guardian, treasury, eta });
+    emit!(RolesProposed { authority, guardian, treasury, eta });
     market.invariant()
 }

@@ -103,7 +103,9 @@ pub fn to_markdown(mutants: &[Mutant], finds: &[Find], known: &str) -> String {
     let (tested, hunted): (Vec<_>, Vec<_>) = mutants.iter().partition(|mutant| mutant.test.is_some());
     for Mutant { number, description, .. } in &hunted {
         let start = format!("| {number} | {description} | ");
-        let kept = known.lines().find_map(|line| line.strip_prefix(&start)).map(str::to_owned);
+        // A mutant that a test was to find has its line in the other table, with the test's name in it.
+        let kept = known.lines().find_map(|line| line.strip_prefix(&start));
+        let kept = kept.filter(|line| !line.starts_with('`')).map(str::to_owned);
         let hunted = finds.iter().find(|find| find.mutant == *number).map(line);
         let rest = hunted.or(kept).unwrap_or("not hunted | – | – | – |".to_owned());
         let mut count = rest.split_whitespace();

@@ -102,29 +102,30 @@ pub fn market_pause(by: &Address, paused: u8) -> Instruction {
     build(accounts::MarketPause { by: *by, market: pda::market() }, instruction::MarketPause { paused })
 }
 
-pub fn market_set_authority(w: &Testbed, new_authority: Address) -> Instruction {
-    build(
-        accounts::MarketSetAuthority { authority: w.authority.pubkey(), market: pda::market() },
-        instruction::MarketSetAuthority { new_authority },
-    )
-}
-
-pub fn market_accept_authority(pending: &Address) -> Instruction {
-    build(
-        accounts::MarketAcceptAuthority { pending: *pending, market: pda::market() },
-        instruction::MarketAcceptAuthority {},
-    )
-}
-
+/// The authority stays.
 pub fn market_propose_roles(w: &Testbed, guardian: Address, treasury: Address) -> Instruction {
+    market_propose_successor(w, w.market().authority, guardian, treasury)
+}
+
+pub fn market_propose_successor(
+    w: &Testbed,
+    authority: Address,
+    guardian: Address,
+    treasury: Address,
+) -> Instruction {
     build(
         accounts::MarketProposeRoles { authority: w.authority.pubkey(), market: pda::market(), treasury },
-        instruction::MarketProposeRoles { guardian },
+        instruction::MarketProposeRoles { authority, guardian },
     )
 }
 
-pub fn market_apply_roles() -> Instruction {
-    build(accounts::MarketApplyRoles { market: pda::market() }, instruction::MarketApplyRoles {})
+/// The testbed applies them.
+pub fn market_apply_roles(w: &Testbed) -> Instruction {
+    market_apply_roles_by(&w.payer.pubkey())
+}
+
+pub fn market_apply_roles_by(by: &Address) -> Instruction {
+    build(accounts::MarketApplyRoles { by: *by, market: pda::market() }, instruction::MarketApplyRoles {})
 }
 
 /// The model that every testbed has. It is not calibrated, and measured by the smallest products, so that random sequences go on quickly.

@@ -73,8 +73,6 @@ names! {
     MarketProposeParams => "market_propose_params",
     MarketApplyParams => "market_apply_params",
     MarketPause => "market_pause",
-    MarketSetAuthority => "market_set_authority",
-    MarketAcceptAuthority => "market_accept_authority",
     MarketProposeRoles => "market_propose_roles",
     MarketApplyRoles => "market_apply_roles",
     GpuModelPropose => "gpu_model_propose",

@@ -99,6 +99,8 @@ fn written() -> String {
     decide(&mut costs);
     let mut out = String::from(HEAD);
     out.push_str(&super::powers::table());
+    out.push_str(STAYS);
+    out.push_str(&super::worst::table());
     out.push_str(COSTS);
     for (what, units) in costs.units {
         out.push_str(&format!("| {what} | {units} |\n"));
@@ -149,10 +151,12 @@ days. What it proposes to the market waits for the market's timelock of eight da
 
 ";
 
-const COSTS: &str = "
+const STAYS: &str = "
 Nobody takes stake, bonds or credits: the program has no such instruction, and only an upgrade could bring one. A council of three can \
 veto until a vote is final, and can do nothing else.
+";
 
+const COSTS: &str = "
 ## Costs
 Compute units of each step. Addresses are searched for, so other keys may cost some thousands more or less.
 

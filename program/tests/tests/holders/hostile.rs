@@ -109,7 +109,7 @@ fn a_hostile_vote_harms_no_agreed_lease() {
     let mut calm = w.fork();
     w.ok(ix::market_apply_params(), &[]);
     w.ok(ix::gpu_model_apply(H100), &[]);
-    w.ok(ix::market_apply_roles(), &[]);
+    w.ok(ix::market_apply_roles(&w), &[]);
     w.ok(dao.realm.execute(&proposal, 3), &[]);
     let market = w.market();
     assert_eq!(market.paused, 3);

@@ -25,7 +25,9 @@ const POWERS: [(&str, Try); 10] = [
     ("propose guardian and treasury", |w, _, by| {
         ix::by(ix::market_propose_roles(w, w.guardian.pubkey(), w.treasury), w, by)
     }),
-    ("name the next authority", |w, _, by| ix::by(ix::market_set_authority(w, pda::market()), w, by)),
+    ("propose the next authority", |w, _, by| {
+        ix::by(ix::market_propose_successor(w, pda::market(), w.guardian.pubkey(), w.treasury), w, by)
+    }),
     ("put what was proposed into force, after the timelock", |w, _, _| {
         let (now, params) = (w.now(), w.params);
         w.alter::<Market>(&pda::market(), |market| {

@@ -1,5 +1,4 @@
 use gantry_market::state::{Market, Params};
-use solana_address::Address;
 use solana_signer::Signer;
 
 use crate::hostile::scene::{one, Plan, Scene};
@@ -16,7 +15,7 @@ pub fn market_init(s: &mut Scene) -> Option<Plan> {
 
 pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
     let mut params: Params = market(s)?.params;
-    match s.below(10) {
+    match s.below(12) {
         0 => params.fee_bps = 900 + s.below(700) as u16,
         1 => params.quorum_bps = 6_600 + s.below(400) as u16,
         2 => params.appeal_secs = 100 + s.below(400) as u32,
@@ -26,6 +25,8 @@ pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
         6 => params.stake_price = s.about(2_000_000),
         7 => params.dispute_deposit = s.about(5_000_000),
         8 => params.emission_bps = s.below(4_000) as u16,
+        9 => params.emission_cap = s.about(2_000_000_000_000),
+        10 => params.slash_offline_bps = s.about(1_000) as u16,
         _ => params.period_secs = s.r.u32(),
     }
     let propose = ix::market_propose_params(&s.a.w, params);
@@ -47,33 +48,28 @@ pub fn market_pause(s: &mut Scene) -> Option<Plan> {
     one(ix::market_pause(&by, paused))
 }
 
-pub fn market_set_authority(s: &mut Scene) -> Option<Plan> {
-    let heir = if s.once_in(2) { s.a.w.authority.pubkey() } else { Address::default() };
-    one(ix::market_set_authority(&s.a.w, heir))
-}
-
-pub fn market_accept_authority(s: &mut Scene) -> Option<Plan> {
-    let pending = market(s)?.pending_authority;
-    let pending = if pending == Address::default() { s.actor().wallet() } else { pending };
-    one(ix::market_accept_authority(&pending))
-}
-
-/// Mostly the guardian and the treasury that the scenario knows; at times somebody else's account.
+/// Mostly the roles that the scenario knows; at times somebody else's account, or an actor as the next authority.
 pub fn market_propose_roles(s: &mut Scene) -> Option<Plan> {
-    let (guardian, mut treasury) = (s.a.w.guardian.pubkey(), s.a.w.treasury);
+    let (mut heir, guardian, mut treasury) =
+        (s.a.w.authority.pubkey(), s.a.w.guardian.pubkey(), s.a.w.treasury);
     if s.once_in(3) {
         let actor = s.actor();
-        treasury = if s.once_in(2) { actor.payment } else { actor.stake };
+        let fees = market(s)?.fee_vault;
+        treasury = [actor.payment, actor.stake, fees][s.below(3)];
     }
-    let propose = ix::market_propose_roles(&s.a.w, guardian, treasury);
+    if s.once_in(4) {
+        heir = s.a.w.guardian.pubkey();
+    }
+    let propose = ix::market_propose_successor(&s.a.w, heir, guardian, treasury);
     if s.once_in(3) {
-        return Some(vec![Step::Send(vec![propose]), Step::Send(vec![ix::market_apply_roles()])]);
+        return Some(vec![Step::Send(vec![propose]), Step::Send(vec![ix::market_apply_roles(&s.a.w)])]);
     }
     one(propose)
 }
 
-pub fn market_apply_roles(_: &mut Scene) -> Option<Plan> {
-    one(ix::market_apply_roles())
+/// By somebody else than the authority, which keeps its office in these sequences.
+pub fn market_apply_roles(s: &mut Scene) -> Option<Plan> {
+    one(ix::market_apply_roles(&s.a.w))
 }
 
 /// Two models that are steps from those in force, or too far, or new.

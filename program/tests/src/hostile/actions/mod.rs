@@ -43,8 +43,6 @@ pub const ACTIONS: &[Action] = &[
     action("market_propose_params", 2, governance::market_propose_params),
     action("market_apply_params", 2, governance::market_apply_params),
     action("market_pause", 3, governance::market_pause),
-    action("market_set_authority", 1, governance::market_set_authority),
-    action("market_accept_authority", 1, governance::market_accept_authority),
     action("market_propose_roles", 3, governance::market_propose_roles),
     action("market_apply_roles", 3, governance::market_apply_roles),
     action("gpu_model_propose", 4, governance::gpu_model_propose),

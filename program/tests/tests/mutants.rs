@@ -1,5 +1,6 @@
 //! Mutants match the program's sources, and only they contain them.
 
+use gantry_market_tests::hostile::hunt::to_markdown;
 use gantry_market_tests::mutants::{all, parse, weave, weave_all};
 
 #[test]
@@ -81,4 +82,15 @@ fn entries_are_complete_and_numbered_once() {
     ] {
         assert_eq!(parse(&text).map(|_| ()), Err(cause.to_owned()), "{text}");
     }
+}
+
+/// A mutant that a test found before and random sequences are to find now is not taken for found.
+#[test]
+fn the_page_forgets_the_test_of_a_mutant_that_has_none_any_more() {
+    let mutants = parse(&format!("[{}]", entry(7, "a + b", ""))).expect("parses");
+    let page = to_markdown(&mutants, &[], "| 7 | d | `some::test` |\n");
+    assert!(page.contains("| 7 | d | not hunted | – | – | – |"), "{page}");
+    let page = to_markdown(&mutants, &[], "| 7 | d | 3 of 3 | 12 | a rule | 4 |\n");
+    assert!(page.contains("| 7 | d | 3 of 3 | 12 | a rule | 4 |"), "{page}");
+    assert!(page.contains("Found from every seed: 1 of 1"), "{page}");
 }

@@ -35,10 +35,10 @@ const HARMS: &str = "
 ## What others can be made to lose
 
 Nobody gains by these. *Cost* is what the owner of all wallets that take part has less, USDC; SOL for fees and rent is left out. \
-Prices and times are those of the tests.
+*Worth* is what others lose in money, USDC, and *ratio* is worth for each unit of cost. Prices and times are those of the tests.
 
-| source | action | cost | what others lose | what bounds it |
-| --- | --- | ---: | --- | --- |
+| source | action | cost | what others lose | worth | ratio | what bounds it |
+| --- | --- | ---: | --- | ---: | ---: | --- |
 ";
 
 const WHERE: &str = "
@@ -88,8 +88,10 @@ fn page() -> String {
     }
     out.push_str(HARMS);
     for row in harm::all() {
-        let harm::Harm { source, action, cost, harm, bound } = row;
-        writeln!(out, "| {source} | {action} | {} | {harm} | {bound} |", cost.unsigned())
+        let ratio = row.ratio();
+        let harm::Harm { source, action, cost, worth, harm, bound } = row;
+        let (cost, worth) = (cost.unsigned(), worth.unsigned());
+        writeln!(out, "| {source} | {action} | {cost} | {harm} | {worth} | {ratio} | {bound} |")
             .expect("a string takes it");
     }
     out.push_str(WHERE);

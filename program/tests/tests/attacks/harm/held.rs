@@ -1,4 +1,4 @@
-//! What somebody can make others lose without a gain of its own: what that costs, and what the others lose.
+//! What others cannot use meanwhile: machines, stake and rent that somebody holds.
 
 use gantry_market::constants::RATING_SECS_PER_PAID;
 use gantry_market::errors::MarketError;
@@ -8,43 +8,9 @@ use gantry_market_tests::setups::ASK;
 use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, Actor, Testbed};
 
-use super::money::{wealth, Usd};
-use super::{disputes, griefing};
-
-/// One action that harms somebody else.
-pub struct Harm {
-    /// The finding or the rule that names it, as in docs/findings.md.
-    pub source: &'static str,
-    pub action: &'static str,
-    /// What its owner has less by it.
-    pub cost: Usd,
-    /// What the others lose.
-    pub harm: String,
-    /// What bounds it, and why no rule forbids it.
-    pub bound: &'static str,
-}
-
-/// Declares the actions: a test of each, which measures it, and a list of all for the page.
-macro_rules! measured {
-    ($($name:ident,)*) => {
-        mod measures {
-            $(#[test]
-            fn $name() {
-                assert!(super::$name().cost.0 >= 0);
-            })*
-        }
-        pub fn all() -> Vec<Harm> {
-            vec![$($name()),*]
-        }
-    };
-}
-
-measured! {
-    machines_are_held_by_a_job_that_none_of_them_runs,
-    machines_are_held_by_an_order_that_is_never_whole,
-    a_dispute_without_a_reason_holds_stake,
-    a_lease_of_a_second_holds_the_rent_of_its_keeper,
-}
+use super::super::money::{wealth, Usd};
+use super::super::{disputes, griefing};
+use super::Harm;
 
 /// Finding P 11.
 pub fn machines_are_held_by_a_job_that_none_of_them_runs() -> Harm {
@@ -54,7 +20,8 @@ pub fn machines_are_held_by_a_job_that_none_of_them_runs() -> Harm {
         source: "P 11",
         action: "A customer orders 16 machines of eight GPUs with a job that none of them runs, and holds them for five seconds",
         cost,
-        harm: format!("640 GPU-seconds, worth {} USDC", Usd(cost.0).unsigned()),
+        worth: Usd(cost.0),
+        harm: "640 GPU-seconds".to_owned(),
         bound: "the customer pays each second that it holds a machine, at the machine's price",
     }
 }
@@ -87,7 +54,8 @@ pub fn machines_are_held_by_an_order_that_is_never_whole() -> Harm {
         action: "A keeper awards seven of the 64 machines of its own customer's order. The order expires, and all of it begins \
                  anew",
         cost: Usd(before - wealth(&w, &all)),
-        harm: format!("{seconds} GPU-seconds each time, worth {} USDC", Usd(i128::from(ASK * seconds / 3_600) * 1_000).unsigned()),
+        worth: Usd(i128::from(ASK * seconds / 3_600) * 1_000),
+        harm: format!("{seconds} GPU-seconds each time"),
         bound: "half a minute from the first part, and a second for each; `award_deadline_secs` for all. Redundant orders have only \
                 the latter. A customer that paid for it would pay for each keeper that stops half way, without a fault of its own",
     }
@@ -100,6 +68,7 @@ pub fn a_dispute_without_a_reason_holds_stake() -> Harm {
         source: "R 15",
         action: "A customer disputes a lease of 2 USDC that was served",
         cost: Usd(-row.profit.0),
+        worth: Usd(0),
         harm: "what the fault could cost stays the provider's and is held until keepers have voted"
             .to_owned(),
         bound: "the deposit, of which the provider gets half",
@@ -125,6 +94,7 @@ pub fn a_lease_of_a_second_holds_the_rent_of_its_keeper() -> Harm {
         source: "P 25",
         action: "A provider's own customer rents it for a second, pays it, and rates nothing",
         cost: Usd(before - wealth(&w, &all)),
+        worth: Usd(0),
         harm: format!(
             "{rent} lamports of the keeper are held for {RATING_SECS_PER_PAID} seconds and come back"
         ),

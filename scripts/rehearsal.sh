@@ -22,7 +22,7 @@ changed() {
 # next_program FILE: builds the program with the later layout of models. What was built of the same sources is taken again.
 next_program() {
   local dir=build/rehearsal/program sources built
-  changed "$dir" "$patches/program.patch" program/src program/Cargo.toml program/Cargo.lock
+  changed "$dir" "$patches/program.patch" program/src program/framework program/Cargo.toml program/Cargo.lock
   sources=$(find "$dir" program/sbf -type f -print0 | sort -z | xargs -0 sha256sum)
   built=$cache/rehearsal/$(key "$sources" "$RUST_SBF" "$SBPF_LINKER").so
   if [ ! -f "$built" ]; then

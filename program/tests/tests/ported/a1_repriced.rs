@@ -91,8 +91,11 @@ fn play(plan: Plan) -> Outcome {
     }
     if plan.lingers <= 20 {
         for (lease, machine) in &leases {
-            let (who, key, now) =
-                if plan.proves { (machine.key.pubkey(), &machine.key, 1) } else { (customer.wallet(), &customer.key, 0) };
+            let (who, key, now) = if plan.proves {
+                (machine.key.pubkey(), &machine.key, 1)
+            } else {
+                (customer.wallet(), &customer.key, 0)
+            };
             w.ok(ix::lease_end(&w, &who, lease, now), &[key]);
         }
     }

@@ -178,13 +178,8 @@ fn a_row_is_not_reset_for_a_grain() {
 }
 
 fn set_price(it: &mut World, price: u64) {
-    let update = ix::node_update(
-        &it.decoys.wallet(),
-        &it.decoys.provider(),
-        &it.decoy[0].node,
-        price,
-        NODE_ACTIVE,
-    );
+    let update =
+        ix::node_update(&it.decoys.wallet(), &it.decoys.provider(), &it.decoy[0].node, price, NODE_ACTIVE);
     it.w.ok(update, &[&it.decoys.key]);
 }
 

@@ -1,7 +1,9 @@
 //! A3 and P 11: customers who hurt nodes by jobs that cannot run, and what declining them is worth to a node.
 
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Node, DECLINED_APART, DECLINED_IMAGE, DECLINED_JOB, DECLINED_LATE, DECLINED_PRICE};
+use gantry_market::state::{
+    Node, DECLINED_APART, DECLINED_IMAGE, DECLINED_JOB, DECLINED_LATE, DECLINED_PRICE,
+};
 use gantry_market_tests::setups::ASK;
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;

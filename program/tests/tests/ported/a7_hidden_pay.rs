@@ -10,8 +10,11 @@ use crate::sums::{attempt, usdc, worth};
 
 /// Closes an empty token account of its owner.
 fn close_account(at: &solana_address::Address, owner: &solana_address::Address) -> Instruction {
-    let accounts =
-        vec![AccountMeta::new(*at, false), AccountMeta::new(*owner, false), AccountMeta::new_readonly(*owner, true)];
+    let accounts = vec![
+        AccountMeta::new(*at, false),
+        AccountMeta::new(*owner, false),
+        AccountMeta::new_readonly(*owner, true),
+    ];
     Instruction { program_id: gantry_market_tests::tokens::token_program(), accounts, data: vec![9] }
 }
 
@@ -51,7 +54,12 @@ fn play(way: Way, hours: i64, pocket_only: bool) -> i64 {
         let period = w.period();
         let down = if at % 10 == 9 { 18 } else { 0 };
         let up = 60 - down;
-        let leaf = LeafData { up_secs: up, verified_secs: up, downtime_secs: down, ..w.good_leaf(machine.node, lease, period) };
+        let leaf = LeafData {
+            up_secs: up,
+            verified_secs: up,
+            downtime_secs: down,
+            ..w.good_leaf(machine.node, lease, period)
+        };
         w.warp_past_period(period);
         let proofs = w.finalise(&voter, &[leaf]);
         if !pocket_only {
@@ -103,7 +111,12 @@ fn pay_that_is_hidden_breaks_no_guarantee_for_less() {
         let none = play(Way::NoGuarantee, hours, false);
         for way in [Way::Broken, Way::Hidden, Way::Pocketed] {
             let gain = play(way, hours, false);
-            println!("{hours} h: no guarantee {:.6}, broken {:.6}: {:.6}", usdc(none), usdc(gain), usdc(gain - none));
+            println!(
+                "{hours} h: no guarantee {:.6}, broken {:.6}: {:.6}",
+                usdc(none),
+                usdc(gain),
+                usdc(gain - none)
+            );
             assert!(gain <= none, "breaking the guarantee pays {}", gain - none);
         }
     }

@@ -118,7 +118,8 @@ fn halvings_take_a_timelock_each() {
 #[test]
 fn emission_is_of_the_day_of_the_fee() {
     let claim = |change: bool| {
-        let mut w = Testbed::with(Params { emission_bps: 500, ..gantry_market_tests::testbed::test_params() });
+        let mut w =
+            Testbed::with(Params { emission_bps: 500, ..gantry_market_tests::testbed::test_params() });
         let authority = w.authority.insecure_clone();
         w.gift(&pda::emission_vault(), 1_000_000_000_000);
         let keeper = w.keeper(10_000_000_000);

@@ -3,8 +3,8 @@
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::Params;
 use gantry_market_tests::ix::Bid;
-use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::setups::ASK;
+use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
 
@@ -24,8 +24,7 @@ fn a_part_of_an_order_does_not_hold_gpus_for_nothing() {
     let before = worth(&w, &owner, &[]);
     let (begin, mut held) = (w.now(), 0);
     for nonce in 0..10 {
-        let args =
-            OrderArgs { nodes: 64, gpus_per_node: 8, duration_secs: 1, ..ix::order_args(nonce) };
+        let args = OrderArgs { nodes: 64, gpus_per_node: 8, duration_secs: 1, ..ix::order_args(nonce) };
         let order = w.order(&customer, args);
         let mut leases: Vec<Address> = vec![];
         for (provider, machine) in others.iter().zip(&machines) {
@@ -59,7 +58,8 @@ fn a_part_of_an_order_does_not_hold_gpus_for_nothing() {
     }
     let cost = before - worth(&w, &owner, &[]);
     let fair = held * 56 * ASK as i64 / 3_600;
-    let failed: u32 = machines.iter().map(|m| w.read::<gantry_market::state::Node>(&m.node).jobs_failed).sum();
+    let failed: u32 =
+        machines.iter().map(|m| w.read::<gantry_market::state::Node>(&m.node).jobs_failed).sum();
     println!(
         "56 GPUs held for {held} of {} s, worth {:.4}, cost {:.4}, {failed} failed",
         w.now() - begin,
@@ -83,7 +83,11 @@ fn a_wrong_bar_stops_nobody() {
         w.warp(60);
         let order = w.order(&customer, OrderArgs { nodes: 2, ..ix::sealed_args(1) });
         w.ok(ix::auction_open(&customer, &order, 10, 10), &[&customer.key]);
-        let bid = |at: usize| Bid { machine: &machines[at], price: 1_000_000 + at as u64 * 100_000, salt: [at as u8; 32] };
+        let bid = |at: usize| Bid {
+            machine: &machines[at],
+            price: 1_000_000 + at as u64 * 100_000,
+            salt: [at as u8; 32],
+        };
         w.warp(21);
         // Bids 0 and 1 win and 2 is the bar; the bad keeper names 1.
         let bar = if honest_bar { 2 } else { 1 };
@@ -104,7 +108,8 @@ fn a_wrong_bar_stops_nobody() {
             }
             w.warp(1);
         }
-        let first = window.iter().find(|(_, completes, _)| *completes).expect("nobody can complete the order").0;
+        let first =
+            window.iter().find(|(_, completes, _)| *completes).expect("nobody can complete the order").0;
         let last = window.iter().rev().find(|(_, completes, _)| *completes).expect("as before").0;
         let expires = window.iter().find(|(.., expires)| *expires).map(|(at, ..)| *at);
         println!("another keeper completes from {first} s to {last} s, anyone may expire from {expires:?} s");

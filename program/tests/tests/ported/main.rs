@@ -1,5 +1,6 @@
 //! Attacks found from outside on an early commit, played again by hands that know nothing of how they were mended.
 
+mod a10_moved;
 mod a1_repriced;
 mod a2_decoy;
 mod a3_blame;
@@ -7,8 +8,10 @@ mod a4_ground;
 mod a7_hidden_pay;
 mod a8_frozen;
 mod a9_redundant;
-mod a10_moved;
-mod b_parts;
 mod b_clocks;
+mod b_parts;
 mod b_slashes;
+mod c_keepers;
+mod c_leases;
+mod c_nodes;
 mod sums;

@@ -1,8 +1,7 @@
 //! What an owner of several wallets has, and tries that may be refused.
 
-use gantry_market::errors::MarketError;
 use gantry_market::state::{Credits, Keeper, Payout};
-use gantry_market_tests::errors::{code_of, market, Code};
+use gantry_market_tests::errors::{code_of, Code};
 use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_address::Address;
@@ -19,9 +18,8 @@ pub fn worth(w: &Testbed, owner: &[&Actor], sources: &[Address]) -> i64 {
         let payment = w.tokens(&who.payment)
             + held::<Credits>(w, &who.credits(), |credits| credits.balance)
             + held::<Keeper>(w, &who.keeper(), |keeper| keeper.earned);
-        let paid_out = |source: &Address| {
-            held::<Payout>(w, &pda::payout(&who.wallet(), source), |payout| payout.amount)
-        };
+        let paid_out =
+            |source: &Address| held::<Payout>(w, &pda::payout(&who.wallet(), source), |payout| payout.amount);
         let stake = w.tokens(&who.stake)
             + w.tokens(&who.provider_vault())
             + w.tokens(&who.keeper_vault())
@@ -45,10 +43,6 @@ fn held<T: bytemuck::Pod + anchor_lang::Discriminator>(
 /// Sends, and says with which code it was refused, if it was.
 pub fn attempt(w: &mut Testbed, instructions: &[Instruction], signers: &[&Keypair]) -> Result<(), Code> {
     w.send(instructions, signers).map(|_| ()).map_err(|failure| code_of(&failure))
-}
-
-pub fn refusal(error: MarketError) -> Result<(), Code> {
-    Err(market(error))
 }
 
 /// Lets the period end, has `voter` report these leaves of it, applies them all, and settles their leases.

@@ -125,7 +125,7 @@ fn a_leaf_of_an_earlier_life_hits_nobody() {
         }
     }
     if w.exists(&first) {
-        println!("a lease does not close in the period that it ended in");
+        // No life ends and begins within one period, so that leaves of it name one.
         return;
     }
     println!("closed {} s into the period", w.now() - period as i64 * 180);

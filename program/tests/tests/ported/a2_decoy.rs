@@ -125,7 +125,6 @@ fn many_decoys_delay_one_order() {
 /// A lease that paid ends the row: while it is on hold the owner makes its decoy dear, rents it for a second by its own
 /// keeper and customer, and makes it cheap again.
 #[test]
-#[ignore = "still harms: a paid second, 87 µUSDC of fee, ends a row of leases that were not started"]
 fn a_row_is_not_reset_for_a_grain() {
     let mut it = world(1);
     let own = it.w.keeper(1_000_000_000);

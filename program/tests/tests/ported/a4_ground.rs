@@ -199,7 +199,6 @@ fn six(way: Six) -> (usize, i64) {
 
 /// Nodes that are registered once the order is there, under keys ground for it: a few dozen tries hide two rivals.
 #[test]
-#[ignore = "still pays: 5.28 USDC an hour, keys of nodes that are registered after the order are ground for it"]
 fn keys_ground_for_an_order_that_is_there() {
     let (_, honest) = six(Six::Honest);
     let (proven, unground) = six(Six::Unground);

@@ -103,7 +103,7 @@ pub fn another_ones_gpus_are_claimed() -> Harm {
     let before = wealth(&w, &[&thief]);
     let (false_key, key) = (w.fresh_key(), w.fresh_key());
     let devices = ix::devices(&key.pubkey(), 1);
-    let claim = ix::node_register_with(&thief, &false_key.pubkey(), ix::spec(1), ASK, devices.clone());
+    let claim = ix::node_register_with(&thief, &false_key.pubkey(), ix::spec(1), ASK, devices);
     w.ok(claim, &[&thief.key, &false_key]);
     let own = ix::node_register_with(&owner, &key.pubkey(), ix::spec(1), ASK, devices);
     w.ok(own, &[&owner.key, &key]);

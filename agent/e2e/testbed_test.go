@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -232,6 +233,7 @@ func (w *testbed) newAgent(provider int, more ...string) *agent {
 	a.node = market.NodeAddress(market.ProviderAddress(wallet.Address()), a.key)
 	w.t.Cleanup(func() {
 		a.kill()
+		a.endJobs()
 		if strings.Contains(a.out.String(), "DATA RACE") { // built with GOFLAGS=-race
 			w.t.Error("the agent has a data race")
 		}
@@ -284,6 +286,33 @@ func (a *agent) kill() {
 	_ = a.cmd.Process.Signal(syscall.SIGKILL)
 	_ = a.cmd.Wait()
 	a.cmd = nil
+}
+
+// endJobs ends what the agent has left: supervisors and jobs outlive it, and would write to its folder while the test removes it.
+func (a *agent) endJobs() {
+	require.Eventually(a.w.t, func() bool {
+		left := a.processes()
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		return len(left) == 0
+	}, 10*time.Second, 20*time.Millisecond, "processes in %s do not end", a.dir)
+}
+
+// processes are those that name the agent's folder, or work in it.
+func (a *agent) processes() (pids []int) {
+	all, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(a.w.t, err)
+	for _, proc := range all {
+		line, _ := os.ReadFile(filepath.Join(proc, "cmdline")) // neither can be read of a process that has ended
+		dir, _ := os.Readlink(filepath.Join(proc, "cwd"))
+		if strings.Contains(string(line), a.dir+"/") || strings.HasPrefix(dir, a.dir+"/") {
+			pid, err := strconv.Atoi(filepath.Base(proc))
+			require.NoError(a.w.t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // stop asks the agent to end.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +26,7 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/meter"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -233,7 +233,9 @@ func (w *testbed) newAgent(provider int, more ...string) *agent {
 	a.node = market.NodeAddress(market.ProviderAddress(wallet.Address()), a.key)
 	w.t.Cleanup(func() {
 		a.kill()
-		a.endJobs()
+		// Supervisors and jobs outlive it, and would write to its folder while the test removes it.
+		_, err := process.KillIn(a.dir)
+		require.NoError(w.t, err)
 		if strings.Contains(a.out.String(), "DATA RACE") { // built with GOFLAGS=-race
 			w.t.Error("the agent has a data race")
 		}
@@ -286,33 +288,6 @@ func (a *agent) kill() {
 	_ = a.cmd.Process.Signal(syscall.SIGKILL)
 	_ = a.cmd.Wait()
 	a.cmd = nil
-}
-
-// endJobs ends what the agent has left: supervisors and jobs outlive it, and would write to its folder while the test removes it.
-func (a *agent) endJobs() {
-	require.Eventually(a.w.t, func() bool {
-		left := a.processes()
-		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		return len(left) == 0
-	}, 10*time.Second, 20*time.Millisecond, "processes in %s do not end", a.dir)
-}
-
-// processes are those that name the agent's folder, or work in it.
-func (a *agent) processes() (pids []int) {
-	all, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(a.w.t, err)
-	for _, proc := range all {
-		line, _ := os.ReadFile(filepath.Join(proc, "cmdline")) // neither can be read of a process that has ended
-		dir, _ := os.Readlink(filepath.Join(proc, "cwd"))
-		if strings.Contains(string(line), a.dir+"/") || strings.HasPrefix(dir, a.dir+"/") {
-			pid, err := strconv.Atoi(filepath.Base(proc))
-			require.NoError(a.w.t, err)
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // stop asks the agent to end.

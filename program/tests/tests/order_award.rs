@@ -357,6 +357,7 @@ fn all_nodes_of_one_site_are_at_the_site_of_the_first() {
     assert_eq!(w.read::<Order>(&offer.order).site, [7; 16]);
     let far = w.machine_of(&offer.provider, NodeSpec { site: [8; 16], ..ix::spec(1) }, ASK);
     let near = w.machine(&offer.provider, 1);
+    w.before(&offer.order, [far.node, near.node]);
     let award =
         ix::order_award(&offer.keeper, &offer.customer, &offer.order, &offer.provider.provider(), &far.node);
     w.refused(award, &[&offer.keeper.key], MarketError::UnsuitableLocation);

@@ -42,7 +42,8 @@ pub fn require_suitable(
     let asked_at = if order.status == ORDER_OPEN { order.asked_at() } else { now };
     require!(!order.was_unserved_by(node.address()), MarketError::NodeDeclined);
     // The bits of its nodes follow from its address: whoever knows that could make keys until own nodes hide others.
-    let known = order.status == ORDER_OPEN && order.nodes_wanted > 1;
+    // Nodes of a redundant order are drawn.
+    let known = order.status == ORDER_OPEN && order.nodes_wanted > 1 && order.redundant == 0;
     require!(!known || node.registered_at < order.created_at, MarketError::NodeTooNew);
     require!(node.healthy_for(asked_at, now), MarketError::NodeUnhealthy);
     require!(node.covered(), MarketError::InsufficientStake);

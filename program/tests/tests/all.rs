@@ -99,6 +99,7 @@ mod provider_request_unstake;
 mod provider_set_payout;
 mod provider_stake;
 mod provider_withdraw_stake;
+mod random_mutants;
 mod report_apply;
 mod report_close;
 mod report_move;

@@ -6,8 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+/// Tries every wrong account in every place. Switches make it too expensive for some instructions.
+const MATRIX: &str = "matrix::every_wrong_account_is_refused";
+
 pub struct Suite {
-    /// The test binary.
+    /// The test binary, built against the copy of the program: functions that tests call have the mutants too.
     pub tests: PathBuf,
     /// The copy of the program with the mutants.
     pub program: PathBuf,
@@ -69,6 +72,14 @@ impl Suite {
         }
         let child = command.spawn().map_err(|e| format!("{}: {e}", self.tests.display()))?;
         watch(child, which.until_failure, Instant::now() + limit)
+    }
+
+    /// The substitution matrix of one instruction.
+    pub fn matrix(&self, mutant: u64, instruction: &str, limit: Duration) -> Result<Outcome, String> {
+        let mut command = self.command(mutant);
+        command.args(["--exact", MATRIX]).env("GANTRY_MATRIX", instruction);
+        let child = command.spawn().map_err(|e| format!("{}: {e}", self.tests.display()))?;
+        watch(child, true, Instant::now() + limit)
     }
 
     /// The random sequences of the hostile harness, which `hostile` plays: the rule that they find broken.

@@ -26,6 +26,7 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/meter"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -232,6 +233,9 @@ func (w *testbed) newAgent(provider int, more ...string) *agent {
 	a.node = market.NodeAddress(market.ProviderAddress(wallet.Address()), a.key)
 	w.t.Cleanup(func() {
 		a.kill()
+		// Supervisors and jobs outlive it, and would write to its folder while the test removes it.
+		_, err := process.KillIn(a.dir)
+		require.NoError(w.t, err)
 		if strings.Contains(a.out.String(), "DATA RACE") { // built with GOFLAGS=-race
 			w.t.Error("the agent has a data race")
 		}

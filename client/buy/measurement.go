@@ -51,10 +51,18 @@ func MeasurementOf(v *view.View, mk market.Market, l market.Lease) (*Measurement
 	return m, nil
 }
 
+// simulatedShare is the part of what was promised, in percent, that a simulated GPU must reach. It is a processor, and other programs
+// take a part of the computer's memory bandwidth.
+const simulatedShare = 35
+
 // promiseOf is what a node's record promises of each of its GPUs: the figures of the class whose terms it has
 // accepted, and its own last ones where they are more.
 func promiseOf(n *market.Node) measure.Promise {
-	return measure.Promise{Operations: 1e9 * float64(max(n.MinOperations, n.Operations)), Bandwidth: 1e6 * float64(max(n.MinBandwidth, n.Bandwidth))}
+	p := measure.Promise{Operations: 1e9 * float64(max(n.MinOperations, n.Operations)), Bandwidth: 1e6 * float64(max(n.MinBandwidth, n.Bandwidth))}
+	if n.Spec.Simulated == 1 {
+		p.Least = simulatedShare
+	}
+	return p
 }
 
 // Run measures; began is called when the machine has begun.

@@ -64,8 +64,8 @@ func (d Desk) ProposeParams(params market.Params) (operate.Action, error) {
 		return operate.Action{}, service.Refused(fmt.Sprintf("%s may move by a factor of two at a time", strings.Join(far, ", ")), "propose half or twice of today's value at most: gantry market show")
 	}
 	did := fmt.Sprintf("proposed; can be applied in %s", market.Seconds(d.Market.Params.TimelockSecs))
-	if at := d.Market.NextStep(&params); at != 0 {
-		did += fmt.Sprintf(", and not before %s UTC, a week after the last step", service.When(at))
+	if last := d.Market.SteppedAt; last != 0 && d.Market.Steps(&params) {
+		did += fmt.Sprintf(", and a week after the last step, of %s UTC, at the earliest", service.When(last))
 	}
 	instruction, err := ix.MarketProposeParams(ix.MarketProposeParamsArgs{Authority: d.Key, Params: params})
 	return act("market_propose_params", did, instruction, err)

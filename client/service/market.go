@@ -63,7 +63,6 @@ type Market struct {
 	Program     string         `json:"program"`
 	Address     string         `json:"address"`
 	Authority   string         `json:"authority"`
-	Pending     string         `json:"pendingAuthority,omitempty"`
 	Guardian    string         `json:"guardian"`
 	PaymentMint string         `json:"paymentMint"`
 	StakeMint   string         `json:"stakeMint"`
@@ -77,6 +76,7 @@ type Market struct {
 	PendingEta  int64          `json:"pendingEta,omitempty"`
 	PendingPars *market.Params `json:"pendingParams,omitempty"`
 	RolesEta    int64          `json:"pendingRolesEta,omitempty"`
+	NextAuth    string         `json:"pendingAuthority,omitempty"`
 	NextGuard   string         `json:"pendingGuardian,omitempty"`
 	NextTreas   string         `json:"pendingTreasury,omitempty"`
 	Models      []Model        `json:"models"`
@@ -131,7 +131,7 @@ func (s *Service) readMarket(ctx context.Context) (Market, error) {
 		out.PendingEta, out.PendingPars = mk.PendingEta, &mk.PendingParams
 	}
 	if mk.PendingRolesEta != 0 {
-		out.RolesEta, out.Pending = mk.PendingRolesEta, mk.PendingAuthority.String()
+		out.RolesEta, out.NextAuth = mk.PendingRolesEta, mk.PendingAuthority.String()
 		out.NextGuard, out.NextTreas = mk.PendingGuardian.String(), mk.PendingTreasury.String()
 	}
 	out.Relations = relationsOf(market.Relations(&mk.Params))

@@ -45,6 +45,8 @@ func Unsuitable(err error) string {
 		return "without enough stake"
 	case bindings.ErrorCodeNodeDeclined:
 		return "that have declined it or did not start it"
+	case bindings.ErrorCodeNodeTooNew:
+		return "that are newer than the order, which is over several machines"
 	case bindings.ErrorCodeNodeUnhealthy:
 		return "that name a fault of their own"
 	}

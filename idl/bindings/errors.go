@@ -224,6 +224,8 @@ const (
 	ErrorCodeNoSpotPrice ErrorCode = 6105
 	// ErrorCodeSpotPriceOutOfRange: A spot price is at most the whole price: 10,000 basis points of it
 	ErrorCodeSpotPriceOutOfRange ErrorCode = 6106
+	// ErrorCodeNodeTooNew: The node was registered after the order: an order over several nodes goes to nodes that were there before it
+	ErrorCodeNodeTooNew ErrorCode = 6107
 )
 
 // errorTexts has name and message of every error.
@@ -335,6 +337,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeUnsuitableShare:      {"UnsuitableShare", "The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for"},
 	ErrorCodeNoSpotPrice:          {"NoSpotPrice", "The node takes no interruptible work: it has no spot price"},
 	ErrorCodeSpotPriceOutOfRange:  {"SpotPriceOutOfRange", "A spot price is at most the whole price: 10,000 basis points of it"},
+	ErrorCodeNodeTooNew:           {"NodeTooNew", "The node was registered after the order: an order over several nodes goes to nodes that were there before it"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -447,6 +450,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeUnsuitableShare,
 		ErrorCodeNoSpotPrice,
 		ErrorCodeSpotPriceOutOfRange,
+		ErrorCodeNodeTooNew,
 	}
 }
 

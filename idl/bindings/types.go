@@ -8343,7 +8343,7 @@ type Node struct {
 	// 1 when the last report that named the machine's devices named those that are registered.
 	DevicesSeen uint8 `json:"devicesSeen"`
 
-	// Leases in a row that it did not start; a lease that paid ends the row.
+	// Leases in a row that it did not start; a day after the wait for the last one ends the row.
 	Missed uint8 `json:"missed"`
 
 	// Its ask for interruptible work, of its price; 0 when it takes none.

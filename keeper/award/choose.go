@@ -53,6 +53,9 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 		Order: order, Requirement: o.Requirement, Interruptible: o.Interruptible != 0, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
 		AskedAt: o.AskedAt(), End: o.LatestEnd(), UnservedBy: o.Unserved(),
 	}
+	if o.NodesWanted > 1 && o.Redundant == 0 {
+		q.RegisteredBefore = o.CreatedAt
+	}
 	if o.NodesAwarded > 0 {
 		q.Site = &o.Site
 	}

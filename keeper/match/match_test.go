@@ -42,6 +42,7 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.DownMbps, n.UpMbps = uint32(pick("down", 0, 10)), uint32(pick("up", 0, 10))
 	n.Spec.CpuCores, n.Spec.RamMib, n.Spec.DiskGib = uint32(pick("cores", 8, 64)), uint32(pick("ram", 8, 64)), uint32(pick("disk", 8, 64))
 	n.Spec.Cuda = uint16(pick("cuda", 0, 1_204, 1_208))
+	n.RegisteredAt = int64(pick("registered", 0, start-6, start-5, start-4))
 	n.ClassSince = int64(pick("class since", 0, start-5))
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
 	n.FeesFailed = uint64(pick("failed", 0, 0, 3)) * market.PriorFees
@@ -61,6 +62,9 @@ func drawQuery(t *rapid.T, order int) match.Query {
 		Nodes: rapid.IntRange(1, 5).Draw(t, "nodes"),
 	}
 	q.Interruptible = pick("interruptible", 0, 0, 1) == 1
+	if pick("several", 0, 1) == 1 {
+		q.RegisteredBefore, q.AskedAt = start-5, start-5
+	}
 	r := &q.Requirement
 	r.Region = market.Text16(rapid.SampledFrom([]string{"", "", "us-", "us-west-2", "eu", "asia", "\x00s"}).Draw(t, "wanted region"))
 	r.MinVramMib = uint32(pick("min vram", 0, 0, 80_000))

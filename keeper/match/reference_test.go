@@ -31,6 +31,9 @@ func (a *accounts) scan(q match.Query, now int64) []market.Candidate {
 	if q.Interruptible {
 		o.Interruptible = 1
 	}
+	if q.RegisteredBefore != 0 {
+		o.NodesWanted, o.CreatedAt = 2, q.RegisteredBefore
+	}
 	if q.Site != nil {
 		o.NodesAwarded, o.Site = 1, *q.Site
 	}

@@ -67,11 +67,18 @@ func killLeft(dir string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("mark: %w", err)
 	}
-	owner := belongs{dir: dir, mark: string(stored)}
+	return belongs{dir: dir, mark: string(stored)}.kill()
+}
+
+// KillIn kills the jobs of agents whose data is in dir, and their supervisors: both outlive the agents. It returns how many there
+// were.
+func KillIn(dir string) (int, error) { return belongs{dir: dir}.kill() }
+
+func (b belongs) kill() (int, error) {
 	total := 0
 	// A process may start another between the listing and its death, so look until none is found.
 	for deadline := time.Now().Add(5 * time.Second); ; {
-		pids, err := owner.processes()
+		pids, err := b.processes()
 		if err != nil {
 			return total, err
 		}

@@ -223,6 +223,8 @@ pub enum MarketError {
     NoSpotPrice, // 6105
     #[msg("A spot price is at most the whole price: 10,000 basis points of it")]
     SpotPriceOutOfRange, // 6106
+    #[msg("The node was registered after the order: an order over several nodes goes to nodes that were there before it")]
+    NodeTooNew, // 6107
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -33,6 +33,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeKeeperNotActive:      "activate the keeper after its delay with `gantry keeper activate`",
 	bindings.ErrorCodeNodeUnhealthy:        "choose another node, or wait until a report no longer calls it unhealthy",
 	bindings.ErrorCodeNodeDeclined:         "choose another node",
+	bindings.ErrorCodeNodeTooNew:           "place a new order",
 	bindings.ErrorCodeTooManyDeclined:      "see why machines decline the job with `gantry audit LEASE`, and place a new order",
 	bindings.ErrorCodeInvalidDecline:       "name a reason from 1 to 4, which is 4 for a lease whose price fell and for no other, and the order's job",
 	bindings.ErrorCodeOtherBids:            "the order's first award fixed its bids; see `gantry auction show`",

@@ -130,6 +130,9 @@ const missedHold = 86_400
 
 // NoteMissed notes a lease that the node did not start in time. It is the twin of Node::note_missed.
 func (n *Node) NoteMissed(startSecs uint32, now int64) {
+	if now >= n.Absent.Until+missedHold {
+		n.Missed = 0
+	}
 	n.Missed += min(1, math.MaxUint8-n.Missed)
 	until := now + min(int64(startSecs)<<min(n.Missed, 20), missedHold)
 	if a := &n.Absent; now < a.Until {

@@ -119,6 +119,8 @@ func takesAwards(mk *Market, o *Order, n *Node, now int64) error {
 		return bindings.ErrorCodeWrongNodeStatus
 	case o.UnservedBy(n.Address):
 		return bindings.ErrorCodeNodeDeclined
+	case o.NodesWanted > 1 && o.Redundant == 0 && n.RegisteredAt >= o.CreatedAt:
+		return bindings.ErrorCodeNodeTooNew
 	case !n.HealthyFor(o.AskedAt(), now):
 		return bindings.ErrorCodeNodeUnhealthy
 	}

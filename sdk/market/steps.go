@@ -1,5 +1,7 @@
 package market
 
+import "slices"
+
 // What governance moves in steps (program/src/state/params.rs).
 const (
 	// ParamsStep is the factor by which one of them may move at a time.
@@ -44,17 +46,8 @@ func TooFar(p, old *Params) (names []string) {
 	return names
 }
 
-// NextStep is the time before which these parameters cannot come into force, as Unix seconds, since the last step is not old
-// enough; 0 where only the timelock has to pass.
-func (m *Market) NextStep(p *Params) int64 {
-	if m.Params.AllowSimulated != 0 || m.SteppedAt == 0 {
-		return 0
-	}
-	before := steps(&m.Params)
-	for i, s := range steps(p) {
-		if s.value != before[i].value {
-			return m.SteppedAt + StepSecs
-		}
-	}
-	return 0
+// Steps reports whether these parameters are a step, which may be applied StepSecs after the last one at the earliest: where
+// another parameter changes, or machines are simulated, only the timelock has to pass.
+func (m *Market) Steps(p *Params) bool {
+	return m.Params.AllowSimulated == 0 && !slices.Equal(steps(p), steps(&m.Params))
 }

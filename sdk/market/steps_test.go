@@ -15,7 +15,7 @@ func TestWhatMovesInSteps(t *testing.T) {
 		want   []string
 	}{
 		{"nothing", func(*Params) {}, nil},
-		{"what is no step", func(p *Params) { p.FeeBps = 1500 }, nil},
+		{"a parameter without steps", func(p *Params) { p.FeeBps = 1500 }, nil},
 		{"half and twice", func(p *Params) { p.StakePrice /= 2; p.MinBond *= 2 }, nil},
 		{"less than half", func(p *Params) { p.StakePrice = p.StakePrice/2 - 1 }, []string{"stake_price"}},
 		{"more than twice", func(p *Params) { p.EmissionCap = 2*p.EmissionCap + 1 }, []string{"emission_cap"}},
@@ -30,16 +30,14 @@ func TestWhatMovesInSteps(t *testing.T) {
 	require.Equal(t, []string{"emission_cap"}, TooFar(&old, &zero), "what is 0 stays 0")
 }
 
-func TestWhenTheNextStepCanBe(t *testing.T) {
+func TestWhichProposalIsAStep(t *testing.T) {
 	var m Market
 	m.Params = DefaultParams()
 	step, other := m.Params, m.Params
 	step.StakePrice *= 2
 	other.FeeBps = 1500
-	require.Zero(t, m.NextStep(&step), "no step was made")
-	m.SteppedAt = 1_000_000
-	require.EqualValues(t, 1_000_000+7*86_400, m.NextStep(&step))
-	require.Zero(t, m.NextStep(&other))
+	require.True(t, m.Steps(&step))
+	require.False(t, m.Steps(&other))
 	m.Params.AllowSimulated = 1
-	require.Zero(t, m.NextStep(&step), "a simulated market does not wait")
+	require.False(t, m.Steps(&step), "a simulated market does not wait")
 }

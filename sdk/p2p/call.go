@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,8 +193,8 @@ func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err
 	case notServed(err):
 		err = n.unsupported(p, to)
 	default:
-		if id, ierr := n.id(to); ierr == nil && n.hadNoPlaceAt(id) {
-			err = ErrNoPlace
+		if id, ierr := n.id(to); ierr == nil {
+			err = cmp.Or(n.turnedAwayBy(id), err)
 		}
 	}
 	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)

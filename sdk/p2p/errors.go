@@ -17,6 +17,9 @@ var (
 	ErrUnknown   = errors.New("no address of the peer is known")
 	ErrTruncated = errors.New("stream ended early")
 	ErrProtocol  = errors.New("the peer does not speak this protocol")
+	// ErrHungUp: the peer let this node in and closed the connection at once. It does not say why.
+	ErrHungUp = fmt.Errorf("the peer closed the connection at once: it is ending, or has %d connections of this key, which is the most "+
+		"that it takes: try again, and end programs that are not needed", peerConns)
 	// ErrNoPlace: the peer has no place for a key that it does not know (docs/protocol/network.md).
 	ErrNoPlace = fmt.Errorf("the peer closed the connection: it does not know this key yet, and has no free place for such keys, "+
 		"or none for this address and its network: each place becomes free after %s at most; try again then, or ask another keeper "+

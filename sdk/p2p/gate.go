@@ -167,7 +167,7 @@ func (g *gate) count() (waiting int, refused uint64) {
 
 // watchStrangers closes the connections of strangers whose grace is over, until ctx ends.
 func (n *Node) watchStrangers(ctx context.Context) {
-	note := &network.NotifyBundle{ConnectedF: n.strangerConnected, DisconnectedF: func(net network.Network, c network.Conn) {
+	note := &network.NotifyBundle{ConnectedF: n.peerConnected, DisconnectedF: func(net network.Network, c network.Conn) {
 		if net.Connectedness(c.RemotePeer()) == network.NotConnected {
 			n.gate.forget(c.RemotePeer())
 		}
@@ -185,9 +185,7 @@ func (n *Node) watchStrangers(ctx context.Context) {
 		registered, gone := n.gate.overdue()
 		for _, id := range registered {
 			n.host.ConnManager().UntagPeer(id, strangerTag)
-			if err := n.limits.become(n.host.Network().ResourceManager(), id); err != nil {
-				n.log.Debug().Err(err).Msg("limits of a peer that is registered by now stay those of strangers")
-			}
+			n.hasItsLimits(id)
 		}
 		if round%recheckEvery == 0 {
 			for _, id := range n.host.Network().Peers() {
@@ -209,14 +207,24 @@ func (n *Node) watchStrangers(ctx context.Context) {
 // strangerTag has strangers closed first where there are too many connections.
 const strangerTag = "gantry-stranger"
 
-// strangerConnected counts a stranger whose earlier connection ended while this one was made, and with it its place.
-func (n *Node) strangerConnected(_ network.Network, c network.Conn) {
+// peerConnected counts a stranger whose earlier connection ended while this one was made, and with it its place. Others have their own
+// limits from now on: libp2p keeps those of an earlier connection, which may have been a stranger's.
+func (n *Node) peerConnected(_ network.Network, c network.Conn) {
 	id := c.RemotePeer()
 	switch {
 	case !n.gate.admits(c.Stat().Direction, id, c):
 		_ = c.CloseWithError(network.ConnGated) // what closes cannot be told more
 	case n.gate.waits(id):
 		n.host.ConnManager().TagPeer(id, strangerTag, -1)
+	default:
+		n.hasItsLimits(id)
+	}
+}
+
+// hasItsLimits gives a peer the limits of what it is now.
+func (n *Node) hasItsLimits(id peer.ID) {
+	if err := n.limits.become(n.host.Network().ResourceManager(), id); err != nil {
+		n.log.Debug().Err(err).Str("peer", id.String()).Msg("the limits of a peer that the market knows stay those of strangers")
 	}
 }
 

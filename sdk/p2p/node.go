@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p"
@@ -60,7 +59,7 @@ func New(cfg Options) (*Node, error) {
 	n := &Node{
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
 		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits, version: cfg.version, before: cfg.Before,
-		turnedAway: turnedAway{last: map[peer.ID]network.Conn{}, by: map[peer.ID]time.Time{}},
+		turnedAway: turnedAway{last: map[peer.ID]network.Conn{}, by: map[peer.ID]refused{}},
 	}
 	n.gate.publicOnly = cfg.PublicOnly
 	if cfg.Names != nil {

@@ -21,13 +21,13 @@ import (
 // What one peer may hold at once. A keeper talks to a peer on a handful of streams; gossip of a large proposal takes
 // the most memory.
 const (
-	peerConns   = 8
+	peerConns   = 32 // a customer's programs have one key
 	peerStreams = 256
 	peerMemory  = 64 << 20 // bytes of buffers
 
 	// What those may hold who are known and do not come first, and strangers. A stream counts from before it is known
 	// what it is for: ten seconds long it may say nothing.
-	otherStreams    = 32
+	otherStreams    = 4 * peerConns
 	strangerStreams = 8
 	strangerConns   = 2
 	strangerMemory  = 2 << 20

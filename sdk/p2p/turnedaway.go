@@ -10,13 +10,22 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// turnedAway remembers which peers had no place for this node. libp2p reports only that the connection is gone; its reason stays in
-// the connection.
+// turnedAway remembers which peers let this node in and closed the connection at once. libp2p reports only that the connection is gone;
+// its reason stays in the connection.
 type turnedAway struct {
 	mu   sync.Mutex
 	last map[peer.ID]network.Conn // that was dialled from here and is not known to be closed
-	by   map[peer.ID]time.Time    // when the last connection was closed for want of a place
+	by   map[peer.ID]refused      // of the last connection
 }
+
+// refused is why a peer closed a connection at once, and when.
+type refused struct {
+	why error
+	at  time.Time
+}
+
+// atOnce is how long a connection may be open that is closed at once.
+const atOnce = time.Second
 
 // notifiee follows the connections of a network.
 func (t *turnedAway) notifiee() network.Notifiee {
@@ -36,7 +45,7 @@ func (t *turnedAway) connected(c network.Conn) {
 }
 
 func (t *turnedAway) disconnected(c network.Conn) {
-	none := hadNoPlace(c)
+	why := whyClosed(c)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := c.RemotePeer()
@@ -44,33 +53,36 @@ func (t *turnedAway) disconnected(c network.Conn) {
 		return
 	}
 	delete(t.last, id)
-	for other, at := range t.by {
-		if time.Since(at) > StrangerGrace {
+	for other, last := range t.by {
+		if time.Since(last.at) > StrangerGrace {
 			delete(t.by, other)
 		}
 	}
-	if none {
-		t.by[id] = time.Now()
+	if why != nil {
+		t.by[id] = refused{why, time.Now()}
 	} else {
 		delete(t.by, id)
 	}
 }
 
-// from reports whether the last connection that was dialled to a peer was closed by it for want of a place, just now.
-func (t *turnedAway) from(id peer.ID) bool {
+// from is why a peer closed the last connection that was dialled to it, if that was just now. Error: ErrNoPlace, ErrHungUp.
+func (t *turnedAway) from(id peer.ID) error {
 	t.mu.Lock()
-	c, at := t.last[id], t.by[id]
+	c, last := t.last[id], t.by[id]
 	t.mu.Unlock()
-	if c != nil { // a closed connection is here until libp2p has reported it
-		return hadNoPlace(c)
+	switch {
+	case c != nil: // a closed connection is here until libp2p has reported it
+		return whyClosed(c)
+	case time.Since(last.at) < StrangerGrace:
+		return last.why
 	}
-	return !at.IsZero() && time.Since(at) < StrangerGrace
+	return nil
 }
 
-// hadNoPlace reports whether the other side of a connection closed it because it had no place for this node's key.
-func hadNoPlace(c network.Conn) bool {
+// whyClosed is why the other side of a connection closed it at once. Error: ErrNoPlace, ErrHungUp.
+func whyClosed(c network.Conn) error {
 	if !c.IsClosed() {
-		return false
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(network.WithAllowLimitedConn(context.Background(), "reason"), time.Second)
 	defer cancel()
@@ -78,19 +90,27 @@ func hadNoPlace(c network.Conn) bool {
 	if err == nil {
 		_ = s.Reset()
 	}
-	return errors.Is(err, &network.ConnError{Remote: true, ErrorCode: network.ConnGated})
+	switch {
+	case errors.Is(err, &network.ConnError{Remote: true, ErrorCode: network.ConnGated}):
+		return ErrNoPlace
+	case time.Since(c.Stat().Opened) < atOnce:
+		return ErrHungUp
+	}
+	return nil
 }
 
 // connect is the host's Connect, but for a peer that lets this node in and closes the connection at once.
 func (n *Node) connect(ctx context.Context, info peer.AddrInfo) error {
-	err := n.host.Connect(ctx, info)
-	if err == nil && n.hadNoPlaceAt(info.ID) {
-		return ErrNoPlace
+	if err := n.host.Connect(ctx, info); err != nil {
+		return err
 	}
-	return err
+	return n.turnedAwayBy(info.ID)
 }
 
-// hadNoPlaceAt reports whether there is no connection to a peer because it had no place for this node.
-func (n *Node) hadNoPlaceAt(id peer.ID) bool {
-	return n.host.Network().Connectedness(id) == network.NotConnected && n.turnedAway.from(id)
+// turnedAwayBy is why a peer closed the last connection at once, where there is no other one. Error: ErrNoPlace, ErrHungUp.
+func (n *Node) turnedAwayBy(id peer.ID) error {
+	if n.host.Network().Connectedness(id) != network.NotConnected {
+		return nil
+	}
+	return n.turnedAway.from(id)
 }

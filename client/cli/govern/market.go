@@ -93,7 +93,7 @@ func printMarket(w *terminal.Page, m *service.Market) {
 		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
 		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})
 	if m.RolesEta != 0 {
-		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: authority %s, guardian %s, treasury %s\n", service.When(m.RolesEta), m.Pending, m.NextGuard, m.NextTreas)
+		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: authority %s, guardian %s, treasury %s\n", service.When(m.RolesEta), m.NextAuth, m.NextGuard, m.NextTreas)
 	}
 	fmt.Fprintln(w, "\nparameters")
 	names, values := governance.ParamList(m.Params)

@@ -59,6 +59,11 @@ func (r *rehearsal) handOver(ctx context.Context) error {
 	if _, err := r.succeed(ctx, former, "market", "roles", "propose", "--authority", r.vault.Address().String()); err != nil {
 		return err
 	}
+	for _, early := range []seed.Wallet{r.vault, r.net.Keys.Guardian} {
+		if err := r.refused(ctx, early, "market", "roles", "apply"); err != nil {
+			return err
+		}
+	}
 	if err := r.afterTimelock(ctx, r.vault, "market", "roles", "apply"); err != nil {
 		return err
 	}

@@ -45,8 +45,11 @@ impl Node {
     }
 
     /// It did not start a lease in time: no orders from now on for twice the time that it had, four times the next time in
-    /// a row, and so on.
+    /// a row, and so on. A day after such a wait ends the row. A payment does not: its owner could make it to itself.
     pub fn note_missed(&mut self, start_secs: u32, now: i64) -> Result<()> {
+        if now >= self.absent.until.saturating_add(MISSED_HOLD_SECS) {
+            self.missed = 0;
+        }
         self.missed = self.missed.saturating_add(1);
         let factor = 1i64.checked_shl(self.missed.min(MAX_DOUBLINGS) as u32).or_overflow()?;
         let lasts = (start_secs as i64).checked_mul(factor).or_overflow()?.min(MISSED_HOLD_SECS);

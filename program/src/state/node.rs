@@ -103,7 +103,7 @@ pub struct Node {
     pub claims_missing: u8,
     /// 1 when the last report that named the machine's devices named those that are registered.
     pub devices_seen: u8,
-    /// Leases in a row that it did not start; a lease that paid ends the row.
+    /// Leases in a row that it did not start; a day after the wait for the last one ends the row.
     pub missed: u8,
     /// Its ask for interruptible work, of its price; 0 when it takes none.
     pub spot_bps: u16,

@@ -79,45 +79,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// What moves in steps: what stake, bonds and votes weigh, what emission may pay, and what slashes take.
-    fn steps(&self) -> [u64; 11] {
+    fn slashes(&self) -> [u64; 7] {
         [
-            self.min_bond,
-            self.weight_cap,
-            self.stake_price,
-            self.emission_cap,
-            self.slash_fraud_bps as u64,
-            self.slash_bad_work_bps as u64,
-            self.slash_work_failed_bps as u64,
-            self.slash_offline_bps as u64,
-            self.slash_guarantee_bps as u64,
-            self.slash_unjust_award_bps as u64,
-            self.slash_equivocation_bps as u64,
-        ]
-    }
-
-    /// Whether these are a step from `old`.
-    pub fn steps_from(&self, old: &Self) -> bool {
-        self.steps() != old.steps()
-    }
-
-    /// Whether these are one step from `old` at most. What is 0 stays 0.
-    pub fn near(&self, old: &Self) -> bool {
-        self.steps().into_iter().zip(old.steps()).all(|(new, old)| within_step(new, old))
-    }
-
-    /// When the step after one at `last` may be made at the earliest.
-    pub fn next_step(&self, last: i64) -> Result<i64> {
-        let wait = if self.allow_simulated == 0 { STEP_SECS } else { 0 };
-        last.checked_add(wait as i64).or_overflow()
-    }
-
-    /// Refuses values under which money or time would stop making sense.
-    pub fn validate(&self) -> Result<()> {
-        let shares = (self.burn_bps as u64)
-            .checked_add(self.keeper_bps as u64)
-            .and_then(|sum| sum.checked_add(self.treasury_bps as u64));
-        let fractions = [
             self.slash_fraud_bps,
             self.slash_bad_work_bps,
             self.slash_work_failed_bps,
@@ -125,7 +88,39 @@ impl Params {
             self.slash_guarantee_bps,
             self.slash_unjust_award_bps,
             self.slash_equivocation_bps,
-        ];
+        ]
+        .map(u64::from)
+    }
+
+    /// What moves in steps: what stake, bonds and votes weigh, what emission may pay, and what slashes take.
+    fn steps(&self) -> impl Iterator<Item = u64> {
+        let amounts = [self.min_bond, self.weight_cap, self.stake_price, self.emission_cap];
+        amounts.into_iter().chain(self.slashes())
+    }
+
+    /// Whether these are a step from `old`.
+    pub fn steps_from(&self, old: &Self) -> bool {
+        self.steps().ne(old.steps())
+    }
+
+    /// Whether these are one step from `old` at most. What is 0 stays 0.
+    pub fn near(&self, old: &Self) -> bool {
+        self.steps().zip(old.steps()).all(|(new, old)| within_step(new, old))
+    }
+
+    /// When a proposal of `now` may be applied: once the timelock has passed, and [`STEP_SECS`] since the last step. `last`
+    /// is 0 where there was none, or where this is none.
+    pub fn eta(&self, now: i64, last: i64) -> Result<i64> {
+        let wait = if self.allow_simulated == 0 { STEP_SECS } else { 0 };
+        let step = last.checked_add(wait as i64).or_overflow()?;
+        Ok(now.checked_add(self.timelock_secs as i64).or_overflow()?.max(step))
+    }
+
+    /// Refuses values under which money or time would stop making sense.
+    pub fn validate(&self) -> Result<()> {
+        let shares = (self.burn_bps as u64)
+            .checked_add(self.keeper_bps as u64)
+            .and_then(|sum| sum.checked_add(self.treasury_bps as u64));
         let positive = [
             self.period_secs,
             self.award_deadline_secs,
@@ -166,7 +161,7 @@ impl Params {
             && self.washing_costs()
             && (QUORUM_BPS_MIN..=QUORUM_BPS_MAX).contains(&self.quorum_bps)
             && self.finder_bps <= FINDER_BPS_MAX
-            && fractions.iter().all(|bps| (*bps as u64) <= BPS)
+            && self.slashes().iter().all(|bps| *bps <= BPS)
             // A leaf must stay provable for as long as its fault can be appealed and applied.
             && self.report_retention_secs >= self.appeal_secs
             && self.stake_outlasts_reports()

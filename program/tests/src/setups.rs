@@ -45,8 +45,19 @@ impl Testbed {
         Machine { key, node, gpus: spec.gpus }
     }
 
-    /// Places an order and returns its address.
+    /// Has nodes registered before an order.
+    pub fn before<const N: usize>(&mut self, order: &Address, nodes: [Address; N]) {
+        let created: i64 = self.read::<Order>(order).created_at;
+        for node in nodes {
+            self.alter(&node, |n: &mut Node| n.registered_at = created - 1);
+        }
+    }
+
+    /// Places an order and returns its address. One over several nodes that are not drawn is younger than the nodes that are there.
     pub fn order(&mut self, customer: &Actor, args: OrderArgs) -> Address {
+        if args.nodes > 1 && args.redundant == 0 {
+            self.warp(1);
+        }
         self.ok(ix::order_create(customer, args), &[&customer.key]);
         pda::order(&customer.wallet(), args.nonce)
     }

@@ -18,6 +18,24 @@ fn every_instruction_succeeds_though_rent_changes() {
     bench::play(&mut w);
 }
 
+/// An account that is used again needs no more rent than it has: the first vote opened it when rent was lower.
+#[test]
+fn accounts_are_used_again_when_rent_has_risen() {
+    let mut w = Testbed::new();
+    let customer = w.customer(1_000_000);
+    let (keepers, model) = ([w.keeper(10_000_000_000), w.keeper(10_000_000_000)], ix::h100());
+    let period = w.period();
+    w.warp_past_period(period);
+    w.ok(ix::report_vote(&keepers[0], period, [5; 32]), &[&keepers[0].key]);
+    w.rents = vec![10 * RENTS[0]];
+    w.next_rent();
+    w.gift(&customer.payment, 1_000_000);
+    w.ok(ix::credits_deposit(&w, &customer, 1_000_000), &[&customer.key]);
+    w.ok(ix::report_vote(&keepers[1], period, [5; 32]), &[&keepers[1].key]);
+    let authority = w.authority.insecure_clone();
+    w.ok(ix::gpu_model_propose(&w, model), &[&authority]);
+}
+
 /// The rules of random sequences say of every account that closes that all it holds goes to who paid it, of every other
 /// that it keeps what it holds, and at the end that everybody can leave.
 #[test]

@@ -183,8 +183,9 @@ fn an_order_from_before_it_did_not_start_may_still_go_to_it() {
     w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
 }
 
+/// Finding P 30.
 #[test]
-fn a_lease_that_paid_ends_the_row() {
+fn a_day_after_the_wait_ends_the_row_and_no_payment_does() {
     let mut w = Testbed::new();
     let deal = w.running();
     w.alter(&deal.machine.node, |n: &mut Node| n.missed = 5);
@@ -193,5 +194,12 @@ fn a_lease_that_paid_ends_the_row() {
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
     w.warp_to_next_period();
     w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
-    assert_eq!(w.read::<Node>(&deal.machine.node).missed, 0);
+    let mut node: Node = w.read(&deal.machine.node);
+    assert_eq!(node.missed, 5);
+    let until = w.now();
+    node.absent.until = until;
+    let mut later = node;
+    node.note_missed(120, until + DAY as i64 - 1).expect("fits");
+    later.note_missed(120, until + DAY as i64).expect("fits");
+    assert_eq!((node.missed, later.missed), (6, 1));
 }

@@ -228,6 +228,7 @@ fn an_order_closes_with_its_last_lease() {
     for lease in &leases {
         w.ok(ix::lease_end(&w, &customer.wallet(), lease, 0), &[&customer.key]);
     }
+    w.warp(w.params.period_secs as i64);
     w.ok(ix::lease_close(&w, &customer.wallet(), &leases[0]), &[&customer.key]);
     let state: Order = w.read(&order);
     assert_eq!((state.status, state.live_leases), (ORDER_AWARDED, 1));

@@ -119,6 +119,7 @@ fn a_part_of_an_order_waits_for_the_rest() {
     let early = ix::lease_decline(&w, &deal.lease, DECLINED_JOB);
     w.refused(early, &[&deal.machine.key], MarketError::WrongOrderStatus);
     let (owner, other) = another(&mut w);
+    w.before(&deal.order, [other.node]);
     w.warp(50);
     let lease = w.award(&deal.keeper, &deal.customer, &deal.order, &owner, &other);
     decline(&mut w, &deal);

@@ -111,10 +111,29 @@ fn a_node_that_got_worse_since_the_keeper_looked_is_refused() {
     assert_eq!(w.read::<Lease>(&at).score, seen);
 }
 
+/// Finding P 28: keys could be tried for an order whose address is known.
+#[test]
+fn an_order_over_several_nodes_goes_to_nodes_that_were_there_before_it() {
+    let (mut w, offer) = offered(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    let created: i64 = w.read::<Order>(&offer.order).created_at;
+    for (registered, taken) in [(created + 1, false), (created, false), (created - 1, true)] {
+        w.alter(&offer.machine.node, |n: &mut Node| n.registered_at = registered);
+        match taken {
+            true => drop(w.ok(offer.award(), &[&offer.keeper.key])),
+            false => w.refused(offer.award(), &[&offer.keeper.key], MarketError::NodeTooNew),
+        }
+    }
+    // An order over one node has no bits that matter.
+    let (mut w, offer) = offered(ix::order_args(1));
+    w.alter(&offer.machine.node, |n: &mut Node| n.registered_at = i64::MAX);
+    w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
 #[test]
 fn two_nodes_are_awarded_one_by_one() {
     let (mut w, offer) = offered(OrderArgs { nodes: 2, ..ix::order_args(1) });
     let second = w.machine(&offer.provider, 1);
+    w.alter(&second.node, |n: &mut Node| n.registered_at -= 1);
     w.ok(offer.award(), &[&offer.keeper.key]);
     let order: Order = w.read(&offer.order);
     assert_eq!((order.status, order.reserved, order.awarded_at), (ORDER_OPEN, 3_000_000, 0));
@@ -338,6 +357,7 @@ fn all_nodes_of_one_site_are_at_the_site_of_the_first() {
     assert_eq!(w.read::<Order>(&offer.order).site, [7; 16]);
     let far = w.machine_of(&offer.provider, NodeSpec { site: [8; 16], ..ix::spec(1) }, ASK);
     let near = w.machine(&offer.provider, 1);
+    w.before(&offer.order, [far.node, near.node]);
     let award =
         ix::order_award(&offer.keeper, &offer.customer, &offer.order, &offer.provider.provider(), &far.node);
     w.refused(award, &[&offer.keeper.key], MarketError::UnsuitableLocation);

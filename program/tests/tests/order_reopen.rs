@@ -97,6 +97,7 @@ fn a_lease_that_has_not_started_waits_for_the_order_to_be_whole_again() {
     assert_eq!(w.read::<Lease>(&p.leases[1]).status, LEASE_AWARDED);
     w.warp(30);
     let (owner, other) = another(&mut w);
+    w.before(&p.order, [other.node]);
     w.award(&p.keeper, &p.customer, &p.order, &owner, &other);
     w.warp(120);
     w.ok(start, &[&p.machines[1].key]);
@@ -146,6 +147,7 @@ fn an_order_whose_other_lease_is_over_is_whole_with_a_new_one() {
     let cancel = ix::order_cancel(&p.customer, &p.order);
     w.refused(cancel, &[&p.customer.key], MarketError::WrongOrderStatus);
     let (owner, other) = another(&mut w);
+    w.before(&p.order, [other.node]);
     w.award(&p.keeper, &p.customer, &p.order, &owner, &other);
     assert_eq!(w.read::<Order>(&p.order).status, ORDER_AWARDED);
 }

@@ -51,7 +51,7 @@ fn a_step_waits_for_a_week_since_the_last_one() {
 }
 
 #[test]
-fn what_is_no_step_waits_for_the_timelock_alone() {
+fn other_parameters_wait_for_the_timelock_only() {
     let mut w = stepped(real_params());
     let last = w.now();
     propose(&mut w, |p| p.fee_bps = 1_100);

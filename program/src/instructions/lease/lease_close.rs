@@ -189,7 +189,6 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     let mut award = 0;
     if fee > 0 {
         award = book(accounts, fee)?;
-        accounts.node.missed = 0;
         credit_node(&mut accounts.node, &accounts.lease, fee, now)?;
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];

@@ -84,11 +84,8 @@ fn validate(args: &GpuModelArgs, market: &Market, model: &GpuModel) -> Result<()
 
 pub(crate) fn handler(ctx: &mut Context<GpuModelPropose>, args: GpuModelArgs) -> Result<()> {
     validate(&args, &ctx.accounts.market, &ctx.accounts.gpu_model)?;
-    let (params, model) = (&ctx.accounts.market.params, &mut ctx.accounts.gpu_model);
-    let mut eta = Clock::get()?.unix_timestamp.checked_add(params.timelock_secs as i64).or_overflow()?;
-    if model.in_force() {
-        eta = eta.max(params.next_step(model.since)?);
-    }
+    let model = &mut ctx.accounts.gpu_model;
+    let eta = ctx.accounts.market.params.eta(Clock::get()?.unix_timestamp, model.since)?;
     model.id = args.id;
     model.name = args.name;
     model.vram_mib = args.vram_mib;

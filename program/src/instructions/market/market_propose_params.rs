@@ -3,7 +3,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{MarketError, OrOverflow};
+use crate::errors::MarketError;
 use crate::events::ParamsProposed;
 use crate::state::{Market, Params};
 
@@ -27,10 +27,8 @@ pub(crate) fn handler(ctx: &mut Context<MarketProposeParams>, params: Params) ->
     let market = &mut ctx.accounts.market;
     validate(market, &params)?;
     let now = Clock::get()?.unix_timestamp;
-    let mut eta = now.checked_add(market.params.timelock_secs as i64).or_overflow()?;
-    if params.steps_from(&market.params) {
-        eta = eta.max(market.params.next_step(market.stepped_at)?);
-    }
+    let last = if params.steps_from(&market.params) { market.stepped_at } else { 0 };
+    let eta = market.params.eta(now, last)?;
     market.pending_params = params;
     market.pending_eta = eta;
     emit!(ParamsProposed { eta });

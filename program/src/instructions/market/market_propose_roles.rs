@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
-use crate::errors::{MarketError, OrOverflow};
+use crate::errors::MarketError;
 use crate::events::RolesProposed;
 use crate::state::Market;
 use crate::token::require_mint;
@@ -29,8 +29,7 @@ pub(crate) fn handler(
     require_mint(&ctx.accounts.treasury, &ctx.accounts.market.payment_mint)?;
     let treasury = *ctx.accounts.treasury.address();
     let market = &mut ctx.accounts.market;
-    let timelock = market.params.timelock_secs as i64;
-    let eta = Clock::get()?.unix_timestamp.checked_add(timelock).or_overflow()?;
+    let eta = market.params.eta(Clock::get()?.unix_timestamp, 0)?;
     market.pending_authority = authority;
     market.pending_guardian = guardian;
     market.pending_treasury = treasury;

@@ -41,6 +41,10 @@ pub fn require_suitable(
     // Work that moves was not ordered from this node: what is known of it by now counts.
     let asked_at = if order.status == ORDER_OPEN { order.asked_at() } else { now };
     require!(!order.was_unserved_by(node.address()), MarketError::NodeDeclined);
+    // The bits of its nodes follow from its address: whoever knows that could make keys until own nodes hide others.
+    // Nodes of a redundant order are drawn.
+    let known = order.status == ORDER_OPEN && order.nodes_wanted > 1 && order.redundant == 0;
+    require!(!known || node.registered_at < order.created_at, MarketError::NodeTooNew);
     require!(node.healthy_for(asked_at, now), MarketError::NodeUnhealthy);
     require!(node.covered(), MarketError::InsufficientStake);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };

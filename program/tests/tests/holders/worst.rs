@@ -1,10 +1,12 @@
 //! What the worst authority reaches in a day, a week and a month: it proposes the worst again and again, as soon as it may.
 
-use gantry_market::constants::{APPEAL_SECS_MIN, BPS, DAY, FEE_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MAX, STEP};
+use gantry_market::constants::{APPEAL_SECS_MIN, BPS, DAY, FEE_BPS_MAX, STEP};
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::{GpuModel, Market, Params};
 use gantry_market_tests::testbed::{test_params, H100};
 use gantry_market_tests::{ix, pda, Testbed};
+
+use crate::authority::worst;
 
 /// The defaults of a market with money; its periods are as short as those of other tests, which nothing here depends on.
 fn defaults() -> Params {
@@ -24,29 +26,20 @@ fn defaults() -> Params {
     }
 }
 
-fn harsher(bps: u16) -> u16 {
-    bps.saturating_mul(STEP as u16).min(BPS as u16)
-}
-
-/// The next parameters of an authority that harms where it can; it makes stake cheap or dear.
+/// The next parameters of an authority that harms where it can; it makes stake cheap or dear. A market of real machines
+/// leaves more time than [`worst`] does.
 fn next(p: &Params, cheap: bool) -> Params {
     Params {
-        min_bond: p.min_bond * STEP,
-        weight_cap: p.weight_cap * STEP,
         stake_price: if cheap { p.stake_price / STEP } else { p.stake_price * STEP },
         emission_cap: p.emission_cap * STEP,
         appeal_secs: APPEAL_SECS_MIN,
-        unstake_cooldown_secs: MAX_WAIT_SECS,
+        report_retention_secs: p.report_retention_secs,
         fee_bps: FEE_BPS_MAX,
         burn_bps: 0,
         keeper_bps: 0,
         award_bps: 0,
         treasury_bps: BPS as u16,
-        quorum_bps: QUORUM_BPS_MAX,
-        slash_work_failed_bps: harsher(p.slash_work_failed_bps),
-        slash_offline_bps: harsher(p.slash_offline_bps),
-        slash_guarantee_bps: harsher(p.slash_guarantee_bps),
-        ..*p
+        ..worst(p)
     }
 }
 

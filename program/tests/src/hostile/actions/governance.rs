@@ -48,7 +48,8 @@ pub fn market_pause(s: &mut Scene) -> Option<Plan> {
     one(ix::market_pause(&by, paused))
 }
 
-/// Mostly the roles that the scenario knows; at times somebody else's account, or an actor as the next authority.
+/// Mostly the roles that the scenario knows. At times the treasury is somebody else's account, or the guardian is to be the next
+/// authority.
 pub fn market_propose_roles(s: &mut Scene) -> Option<Plan> {
     let (mut heir, guardian, mut treasury) =
         (s.a.w.authority.pubkey(), s.a.w.guardian.pubkey(), s.a.w.treasury);
@@ -67,7 +68,7 @@ pub fn market_propose_roles(s: &mut Scene) -> Option<Plan> {
     one(propose)
 }
 
-/// By somebody else than the authority, which keeps its office in these sequences.
+/// Never by the next authority: the authority that the scenario knows stays in office.
 pub fn market_apply_roles(s: &mut Scene) -> Option<Plan> {
     one(ix::market_apply_roles(&s.a.w))
 }

@@ -1,4 +1,4 @@
-//! What others cannot use meanwhile: machines, stake and rent that somebody holds.
+//! Actions that block machines, stake or rent of others for a time.
 
 use gantry_market::constants::RATING_SECS_PER_PAID;
 use gantry_market::errors::MarketError;

@@ -1,4 +1,4 @@
-//! What others lose in time, in their record, or of the work of keepers.
+//! Actions that delay others, lower their reputation, or stop keepers.
 
 use gantry_market::constants::{AWARD_VIEW_SECS, DAY};
 use gantry_market::errors::MarketError;
@@ -32,11 +32,11 @@ pub fn a_decoy_delays_orders_for_a_day() -> Harm {
     }
     Harm {
         source: "P 12",
-        action: "A node asks nearly nothing and never starts, for a day",
+        action: "A node offers a price of almost nothing and starts no lease for a day",
         cost: Usd(before - wealth(&w, &[&own])),
         worth: Usd(0),
-        harm: format!("{delayed} orders wait two minutes longer each"),
-        bound: "the wait for its next order doubles each time, and its record falls",
+        harm: format!("{delayed} orders are delayed by two minutes each"),
+        bound: "each missed start doubles the time until its next order, and lowers its reputation",
     }
 }
 
@@ -58,14 +58,14 @@ pub fn an_honest_lease_gets_one_star() -> Harm {
     let (is, unfair) = asks(&w);
     Harm {
         source: "R 19",
-        action: "A customer rates ten minutes that were served with one star",
+        action: "A customer gives one star to a lease of ten minutes that was served",
         cost: Usd(i128::from(paid) * 1_000),
         worth: Usd(0),
         harm: format!(
-            "reputation {was} becomes {is}: the machine competes as if it asked for {} µUSDC an hour more",
+            "the reputation falls from {was} to {is}, which counts like a price that is {} µUSDC an hour higher",
             unfair - fair
         ),
-        bound: "a rating weighs the fee of what was paid, beside a prior of 144 USDC of fees",
+        bound: "a rating has the weight of the fee that was paid, against a prior of 144 USDC of fees",
     }
 }
 
@@ -88,11 +88,12 @@ pub fn a_lease_is_left_at_once() -> Harm {
     assert!(less > paid, "the customer pays less");
     Harm {
         source: "–",
-        action: "A provider leaves a lease without notice after ten minutes",
+        action: "A provider ends a lease without notice after ten minutes",
         cost: Usd(stayed - left),
         worth: Usd(0),
-        harm: "the customer has no time to move, and does not pay for the time of a notice".to_owned(),
-        bound: "the pay of the notice, and a failure in the machine's record",
+        harm: "the customer has no time to move the job, and does not pay for the time of the notice"
+            .to_owned(),
+        bound: "the provider loses the pay for the notice, and the machine's record has a failure",
     }
 }
 
@@ -103,7 +104,7 @@ pub fn another_ones_gpus_are_claimed() -> Harm {
     let before = wealth(&w, &[&thief]);
     let (false_key, key) = (w.fresh_key(), w.fresh_key());
     let devices = ix::devices(&key.pubkey(), 1);
-    let claim = ix::node_register_with(&thief, &false_key.pubkey(), ix::spec(1), ASK, devices.clone());
+    let claim = ix::node_register_with(&thief, &false_key.pubkey(), ix::spec(1), ASK, devices);
     w.ok(claim, &[&thief.key, &false_key]);
     let own = ix::node_register_with(&owner, &key.pubkey(), ix::spec(1), ASK, devices);
     w.ok(own, &[&owner.key, &key]);
@@ -112,9 +113,8 @@ pub fn another_ones_gpus_are_claimed() -> Harm {
         action: "Somebody registers the GPU of another before its owner does",
         cost: Usd(before - wealth(&w, &[&thief])),
         worth: Usd(0),
-        harm: "its owner registers too, and gets work once evidence has shown whose it is".to_owned(),
-        bound:
-            "the stake of the false machine waits, and is slashed for a machine that is not what it claims",
+        harm: "the owner registers it too, and gets no work until evidence shows the real owner".to_owned(),
+        bound: "the false machine needs stake, which is slashed when its claims are proven false",
     }
 }
 
@@ -139,7 +139,7 @@ pub fn a_third_of_the_weight_does_not_vote() -> Harm {
         action: "A keeper with more than a third of the weight does not vote",
         cost: Usd(before - wealth(&w, &[&silent])),
         worth: Usd(0),
-        harm: "no report becomes final: nobody is slashed, and receipts alone are paid".to_owned(),
-        bound: "a third of all bonds, whose owner earns nothing meanwhile; quorum is two thirds so that nobody decides alone",
+        harm: "no report becomes final: no slashing, and payment by signed receipts only".to_owned(),
+        bound: "this needs a third of all bonds, which earn nothing in that time. The quorum is two thirds, so that one keeper cannot decide alone",
     }
 }

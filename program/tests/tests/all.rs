@@ -114,6 +114,7 @@ mod slash_apply;
 mod slash_close;
 mod slash_compensate;
 mod spot;
+mod states;
 mod steps;
 mod transactions_v1;
 mod unjust_awards;

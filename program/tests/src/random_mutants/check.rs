@@ -14,7 +14,36 @@ use super::{copy, draw, sites, Drawn, List};
 pub fn weave(dir: &Path, seed: u64, count: usize, check: &[String]) -> Result<(), String> {
     let sites = sites::all()?;
     let found = sites.len();
-    let mut left = draw(sites, seed).into_iter();
+    let drawn = draw(sites, seed);
+    write(dir, (seed, found), drawn, count, check)
+}
+
+/// Writes the copy with the mutants of an earlier list, and their list. In the place of those
+/// that the program no longer has come others of a new draw, with the next numbers.
+pub fn weave_again(dir: &Path, list: &List, check: &[String]) -> Result<(), String> {
+    let sites = sites::all()?;
+    let found = sites.len();
+    let mut drawn: Vec<Drawn> = list.entries.iter().filter_map(|entry| entry.among(&sites)).collect();
+    for gone in list.entries.iter().filter(|entry| drawn.iter().all(|drawn| drawn.number != entry.number)) {
+        eprintln!("mutant {} has no place any more: {}:{}", gone.number, gone.file, gone.line);
+    }
+    let next = list.entries.iter().map(|entry| entry.number).max().unwrap_or_default() + 1;
+    let others =
+        draw(sites, list.seed).into_iter().filter(|other| drawn.iter().all(|kept| kept.site != other.site));
+    let others: Vec<Drawn> =
+        others.zip(next..).map(|(other, number)| Drawn { number, site: other.site }).collect();
+    drawn.extend(others);
+    write(dir, (list.seed, found), drawn, list.entries.len(), check)
+}
+
+fn write(
+    dir: &Path,
+    (seed, found): (u64, usize),
+    mutants: Vec<Drawn>,
+    count: usize,
+    check: &[String],
+) -> Result<(), String> {
+    let mut left = mutants.into_iter();
     let mut drawn: Vec<Drawn> = left.by_ref().take(count).collect();
     let mut dropped = BTreeSet::new();
     loop {

@@ -1,6 +1,7 @@
 //! `hostile random-mutants`: what scripts/hostile.sh calls.
 //!
 //! - `weave DIR SEED COUNT CHECK...` writes the copy with mutants that CHECK compiles, and their list to DIR.json
+//! - `weave-again DIR LIST CHECK...` does so with the mutants of LIST, after the program changed
 //! - `try DIR.json PROGRAM.so TESTS RESULTS` tries those that RESULTS does not have
 //! - `hunt NUMBER` plays random sequences against one of them
 //! - `write DIR.json RESULTS` writes the report
@@ -24,6 +25,9 @@ pub fn run(arguments: &[String], again: &[u64]) -> Result<(), String> {
         ["weave", dir, seed, count, _, ..] => {
             check::weave(Path::new(dir), number(seed)?, number(count)? as usize, &arguments[4..])
         }
+        ["weave-again", dir, list, _, ..] => {
+            check::weave_again(Path::new(dir), &List::read(Path::new(list))?, &arguments[3..])
+        }
         ["try", list, program, tests, results] => {
             let suite = Suite { tests: PathBuf::from(tests), program: PathBuf::from(program) };
             let hostile = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -43,6 +47,6 @@ pub fn run(arguments: &[String], again: &[u64]) -> Result<(), String> {
             let path = crate::mutants::program_dir().join("../docs/reports/random-mutants.md");
             std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
         }
-        _ => Err("usage: hostile random-mutants weave|try|hunt|write ...".to_owned()),
+        _ => Err("usage: hostile random-mutants weave|weave-again|try|hunt|write ...".to_owned()),
     }
 }

@@ -74,6 +74,20 @@ pub struct Entry {
     pub replacement: String,
 }
 
+impl Entry {
+    /// The same mutant among the sites of a program that has changed: the nearest one, where several read alike.
+    pub fn among(&self, sites: &[Site]) -> Option<Drawn> {
+        let alike = sites.iter().filter(|site| {
+            (&site.file, &site.function, site.operator)
+                == (&self.file, &self.function, self.operator.as_str())
+                && squeezed(&site.original) == self.original
+                && squeezed(&site.replacement) == self.replacement
+        });
+        let site = alike.min_by_key(|site| self.line.abs_diff(site.line as u64))?.clone();
+        Some(Drawn { number: self.number, site })
+    }
+}
+
 /// The mutants of a run, as they lie beside the copy of the program.
 pub struct List {
     pub seed: u64,

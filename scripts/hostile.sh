@@ -13,6 +13,8 @@
 #                                without a result)
 #   GANTRY_RANDOM_SEED           the seed that random mutants are drawn from (20261202)
 #   GANTRY_RANDOM_COUNT          how many random mutants (200)
+#   GANTRY_RANDOM_LIST           the list of an earlier draw, whose mutants are built again: build/random-mutants.json of that
+#                                run. Others take the places of those that the program no longer has
 # --write renews docs/reports/mutants.md and program/tests/regressions for the mutants that were looked for, or
 # docs/reports/random-mutants.md.
 source "$(dirname "$0")/common.sh"
@@ -78,7 +80,9 @@ random_mutants() {
   "$root/scripts/toolchain.sh" sbf
   step "a copy of the program with random mutants"
   local copy=$root/build/random-mutants target results tests=$root/build/random-mutants-tests
-  "$hostile" random-mutants weave "$copy" "${GANTRY_RANDOM_SEED:-20261202}" "${GANTRY_RANDOM_COUNT:-200}" \
+  local drawn=(weave "$copy" "${GANTRY_RANDOM_SEED:-20261202}" "${GANTRY_RANDOM_COUNT:-200}")
+  [ -z "${GANTRY_RANDOM_LIST:-}" ] || drawn=(weave-again "$copy" "$GANTRY_RANDOM_LIST")
+  "$hostile" random-mutants "${drawn[@]}" \
     cargo "+$RUST_SBF" check --locked --lib --message-format=json --target-dir "$(program_host_target)" || return
   target=$(sbf_target)
   [ -f "$copy.so" ] || rm -f "$target"/mutants/.gantry-*

@@ -1,10 +1,10 @@
 //! What accounts hold never contradicts itself, and what their functions do where no instruction gets easily. These run
 //! without a chain.
 
-use gantry_market::constants::{BPS, STAKE_UNIT};
+use gantry_market::constants::{BPS, RELAPSE_SECS, STAKE_UNIT};
 use gantry_market::state::{
-    Fault, Guarantee, Node, Provider, Report, ScoreRecord, WorstRecord, FAULT_APPLIED, NODE_RETIRED,
-    REPORT_FINAL,
+    Fault, Guarantee, Node, Provider, Report, ScoreRecord, WorstRecord, FAULT_APPLIED, NODE_ACTIVE,
+    NODE_RETIRED, NODE_SUSPENDED, REPORT_FINAL,
 };
 use gantry_market_tests::{Change, Testbed};
 
@@ -150,5 +150,22 @@ fn the_worst_of_two_records_has_the_lesser_of_all_that_orders_ask_for() {
         let found = n.worst_throughout(120, 145).expect("both records are kept");
         assert_eq!((found.guarantee.until, found.guarantee.bps), (0, 9_000));
         assert_eq!((found.score.uptime_bps, found.score.checked, found.score.tier), (0, 0, 0));
+    }
+}
+
+/// Who is convicted again within a year of the last mending pays twice as much the next time.
+#[test]
+fn relapses_add_up_within_a_year() {
+    let (mut n, _) = node();
+    n.mended_at = 1_000;
+    for (later, relapses) in [(RELAPSE_SECS - 1, 4), (RELAPSE_SECS, 1), (RELAPSE_SECS + 1, 1)] {
+        let mut again = n;
+        (again.status, again.convicted, again.relapses) = (NODE_SUSPENDED, 1, 3);
+        again.set_status(NODE_ACTIVE, 1_000 + later).expect("it may come back");
+        assert_eq!(
+            (again.relapses, again.mended_at, again.convicted),
+            (relapses, 1_000 + later, 0),
+            "{later}"
+        );
     }
 }

@@ -14,12 +14,11 @@ use super::{copy, draw, sites, Drawn, List};
 pub fn weave(dir: &Path, seed: u64, count: usize, check: &[String]) -> Result<(), String> {
     let sites = sites::all()?;
     let found = sites.len();
-    let drawn = draw(sites, seed);
-    write(dir, (seed, found), drawn, count, check)
+    Candidates { seed, sites: found, dropped: 0, drawn: draw(sites, seed) }.write(dir, count, check)
 }
 
-/// Writes the copy with the mutants of an earlier list, and their list. In the place of those
-/// that the program no longer has come others of a new draw, with the next numbers.
+/// Writes the copy with the mutants of an earlier list, and their list. In the place of those that the program no longer has
+/// come others of a new draw, with the next numbers.
 pub fn weave_again(dir: &Path, list: &List, check: &[String]) -> Result<(), String> {
     let sites = sites::all()?;
     let found = sites.len();
@@ -33,34 +32,40 @@ pub fn weave_again(dir: &Path, list: &List, check: &[String]) -> Result<(), Stri
     let others: Vec<Drawn> =
         others.zip(next..).map(|(other, number)| Drawn { number, site: other.site }).collect();
     drawn.extend(others);
-    write(dir, (list.seed, found), drawn, list.entries.len(), check)
+    let dropped = list.dropped as usize;
+    Candidates { seed: list.seed, sites: found, dropped, drawn }.write(dir, list.entries.len(), check)
 }
 
-fn write(
-    dir: &Path,
-    (seed, found): (u64, usize),
-    mutants: Vec<Drawn>,
-    count: usize,
-    check: &[String],
-) -> Result<(), String> {
-    let mut left = mutants.into_iter();
-    let mut drawn: Vec<Drawn> = left.by_ref().take(count).collect();
-    let mut dropped = BTreeSet::new();
-    loop {
-        let places = copy::write(dir, &drawn)?;
-        let wrong = wrong(&places, &errors(dir, check)?)?;
-        eprintln!("{} mutants, {} of them do not compile", drawn.len(), wrong.len());
-        if wrong.is_empty() {
-            break;
+/// Mutants in the order in which they are taken, of a number of sites. Some were dropped before.
+struct Candidates {
+    seed: u64,
+    sites: usize,
+    dropped: usize,
+    drawn: Vec<Drawn>,
+}
+
+impl Candidates {
+    /// The first `count` that compile.
+    fn write(self, dir: &Path, count: usize, check: &[String]) -> Result<(), String> {
+        let mut left = self.drawn.into_iter();
+        let mut drawn: Vec<Drawn> = left.by_ref().take(count).collect();
+        let mut dropped = self.dropped;
+        loop {
+            let places = copy::write(dir, &drawn)?;
+            let wrong = wrong(&places, &errors(dir, check)?)?;
+            eprintln!("{} mutants, {} of them do not compile", drawn.len(), wrong.len());
+            if wrong.is_empty() {
+                break;
+            }
+            drawn.retain(|drawn| !wrong.contains(&drawn.number));
+            dropped += wrong.len();
+            drawn.extend(left.by_ref().take(count - drawn.len()));
         }
-        drawn.retain(|drawn| !wrong.contains(&drawn.number));
-        dropped.extend(wrong);
-        drawn.extend(left.by_ref().take(count - drawn.len()));
+        let list = List::to_json(self.seed, self.sites, dropped, &drawn);
+        let text = serde_json::to_string_pretty(&list).map_err(|e| e.to_string())? + "\n";
+        let path = dir.with_extension("json");
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
     }
-    let list = List::to_json(seed, found, dropped.len(), &drawn);
-    let text = serde_json::to_string_pretty(&list).map_err(|e| e.to_string())? + "\n";
-    let path = dir.with_extension("json");
-    std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// The compiler's errors.

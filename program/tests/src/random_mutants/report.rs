@@ -128,7 +128,8 @@ pub fn to_markdown(list: &List, results: &Results, judgements: &[Judgement]) -> 
     let kinds = kinds(list, results);
     Ok(format!(
         "{HEAD}Seed {}. Score: {:.1} % of the mutants that are not equivalent were found ({found} of {real}); before tests \
-         were added\nfor survivors, {:.1} % ({}).\n\n| count of | |\n| --- | ---: |\n{counts}\n\
+         were added\nfor survivors, {:.1} % ({}). The second figure is how good the tests are at errors that nobody chose; the first \
+         one says\nwhat they leave of this draw.\n\n| count of | |\n| --- | ---: |\n{counts}\n\
          | kind of error | tried | found |\n| --- | ---: | ---: |\n{kinds}\n\
          ## Survivors\n\nAn equivalent mutant behaves as the program does. Defence in depth is a check behind another one that \
          refuses\nthe same. A real survivor is an error that no test found.\n\n\

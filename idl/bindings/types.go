@@ -6468,7 +6468,10 @@ type LeaseClosed struct {
 	Fee   uint64             `json:"fee"`
 
 	// Of the fee, what the keeper that awarded it has earned.
-	Award    uint64 `json:"award"`
+	Award uint64 `json:"award"`
+
+	// What the work was worth whose output lost. It goes to the buy-back.
+	Lost     uint64 `json:"lost"`
 	Released uint64 `json:"released"`
 	Paid     uint64 `json:"paid"`
 	PaidSecs uint32 `json:"paidSecs"`
@@ -6489,6 +6492,11 @@ func (obj LeaseClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Award)
 	if err != nil {
 		return errors.NewField("Award", err)
+	}
+	// Serialize `Lost`:
+	err = encoder.Encode(obj.Lost)
+	if err != nil {
+		return errors.NewField("Lost", err)
 	}
 	// Serialize `Released`:
 	err = encoder.Encode(obj.Released)
@@ -6533,6 +6541,11 @@ func (obj *LeaseClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.Award)
 	if err != nil {
 		return errors.NewField("Award", err)
+	}
+	// Deserialize `Lost`:
+	err = decoder.Decode(&obj.Lost)
+	if err != nil {
+		return errors.NewField("Lost", err)
 	}
 	// Deserialize `Released`:
 	err = decoder.Decode(&obj.Released)

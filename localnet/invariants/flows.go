@@ -38,7 +38,7 @@ func (h History) Flows() Flows {
 			case *bindings.LeaseSettled:
 				f.PaidToProviders += e.ProviderAmount
 			case *bindings.LeaseClosed:
-				f.Fees += e.Fee
+				f.Fees += e.Fee + e.Lost
 				f.Awards += e.Award
 			case *bindings.StakeAdded:
 				f.Staked += e.Amount

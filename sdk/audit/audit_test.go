@@ -166,7 +166,7 @@ func TestEveryLieShows(t *testing.T) {
 		"report never final":           {func(s *leaseHistory) { s.roots = map[uint64]records.Hash{} }, "did not become final"},
 		"event differs from the leaf":  {func(s *leaseHistory) { s.applied.DowntimeSecs = 1 }, "verified: the event says something else"},
 		"ended after the funds":        {func(s *leaseHistory) { s.ended.EndedAt += 10_000 }, "end: the end lies outside"},
-		"too much came back":           {func(s *leaseHistory) { s.ended.Released += 10_000 }, "close: fee and rest"},
+		"too much came back":           {func(s *leaseHistory) { s.ended.Released += 10_000 }, "close: fee, work that lost and rest"},
 		"fee kept at the close":        {func(s *leaseHistory) { s.closed.Fee += 7; s.closed.Released -= 7 }, "close: the fee"},
 		"money vanished at the close":  {func(s *leaseHistory) { s.closed.Released -= 1 }, "sum: provider, fee, refund"},
 		"fee outside the band": {func(s *leaseHistory) {

@@ -237,7 +237,9 @@ func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
 	c.follows(ofPaid, v.PaidSecs == a.lease.PaidSecs, "%d s were paid for, not %d", a.lease.PaidSecs, v.PaidSecs)
 	c.amount(ofPaid, "what was paid", v.Paid, a.lease.Paid, nil)
 	c.amount(ofPaid, "the fee", v.Fee, a.lease.Fee, nil)
-	c.amount(ofReserve, "fee and rest", v.Fee+v.Released, a.reserved, nil)
+	most := a.lostAtMost()
+	c.follows(ofOutput|ofStart|ofPaid, market.USDC(v.Lost) <= most, "work that lost was worth %s USDC at most, not %s", most.Exact(), market.USDC(v.Lost).Exact())
+	c.amount(ofReserve, "fee, work that lost and rest", v.Fee+v.Lost+v.Released, a.reserved, nil)
 	c.require(v.Award <= v.Fee, "the awarding keeper has earned more than the fee")
 	lost := a.forfeits()
 	c.follows(ofAuction, lost == "" || v.Award == 0, "the awarding keeper has earned %s USDC, though %s", market.USDC(v.Award).Exact(), lost)
@@ -246,12 +248,28 @@ func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
 		a.lease.Provider = a.lease.Paid - min(a.lease.Paid, a.lease.Fee)
 	}
 	a.lease.Refunded += market.USDC(v.Released)
+	a.granted -= market.USDC(v.Lost) // neither a fee nor pay
 	a.reserved, a.lease.Open = 0, false
 	earned := fmt.Sprintf("the awarding keeper has earned %s of it", market.USDC(v.Award).Exact())
 	if lost != "" {
 		earned = "the awarding keeper has no share of it, since " + lost
 	}
+	if v.Lost > 0 {
+		earned += fmt.Sprintf("; its output lost, and the %s USDC that its work was worth are for the buy-back", market.USDC(v.Lost).Exact())
+	}
 	a.step(t, "close", c, "fee %s USDC swept, %s USDC returned; %s", market.USDC(v.Fee).Exact(), market.USDC(v.Released).Exact(), earned)
+}
+
+// lostAtMost is the most that the work of the lease may have been worth if its output lost: all the time from its start to its end.
+func (a *auditor) lostAtMost() market.USDC {
+	if a.payable() || a.endedAt <= a.startedAt {
+		return 0
+	}
+	worth, err := market.Cost(a.lease.Price, a.lease.GPUs, uint32(min(a.endedAt-a.startedAt, int64(a.funded))))
+	if err != nil {
+		return 0 // the program reserves no more than fits
+	}
+	return worth
 }
 
 // conclude checks what only shows over the whole history.

@@ -163,8 +163,9 @@ type outputs struct {
 	revealed  *bindings.OutputRevealed
 	resolved  *bindings.OutputsResolved
 	salt      [32]byte
-	hidden    bool // the reveal's instruction is not in its transaction
-	late      bool // the comparison comes after the payments
+	hidden    bool   // the reveal's instruction is not in its transaction
+	late      bool   // the comparison comes after the payments
+	lost      uint64 // of the money that comes back, what the buy-back gets
 }
 
 func newOutputs(s *leaseHistory) *outputs {
@@ -179,6 +180,7 @@ func newOutputs(s *leaseHistory) *outputs {
 // audit puts the output's steps between the lease's extension and its payments.
 func (o *outputs) audit(t *testing.T, s *leaseHistory, drop func(any) bool) *Lease {
 	t.Helper()
+	s.closed.Lost, s.closed.Released = s.closed.Lost+o.lost, s.closed.Released-o.lost
 	txs := s.txs(t)
 	var ixs []Instruction
 	if !o.hidden {
@@ -208,7 +210,7 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 	require.Contains(t, got[1], "shown: sha256 0800")
 	require.Equal(t, "accepted: 2 of 3 nodes have shown the same, this one too: it is paid", got[2])
 
-	// One that lost is not paid; everything that was held comes back.
+	// One that lost is not paid. What its work was worth is for the buy-back, and the rest of what was held comes back.
 	for name, c := range map[string]struct {
 		change func(*outputs)
 		silent bool
@@ -220,7 +222,7 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLeaseHistory(t)
-			s.closed = &bindings.LeaseClosed{Lease: s.lease, Released: 30_000}
+			s.closed = &bindings.LeaseClosed{Lease: s.lease, Lost: 25_000, Released: 5_000}
 			o := newOutputs(s)
 			c.change(o)
 			l := o.audit(t, s, func(e any) bool {
@@ -234,7 +236,7 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 			})
 			require.Empty(t, problemsOf(l))
 			require.Contains(t, texts(l, "output"), c.text)
-			require.Equal(t, market.USDC(660_000), l.Refunded)
+			require.Equal(t, market.USDC(635_000), l.Refunded)
 		})
 	}
 }
@@ -258,12 +260,13 @@ func TestEveryLieAboutAnOutputShows(t *testing.T) {
 		change func(*outputs)
 		shows  string
 	}{
-		"another salt":                {func(o *outputs) { o.salt[0]++ }, "output: this is not what the node had committed to"},
-		"another output":              {func(o *outputs) { o.revealed.Output[0]++ }, "output: this is not what the node had committed to"},
-		"shown nowhere":               {func(o *outputs) { o.hidden = true }, "output: the transaction does not show the output"},
-		"a minority":                  {func(o *outputs) { o.resolved.Accepted = 1 }, "output: 1 of 3 are not a majority"},
-		"paid although it lost":       {func(o *outputs) { o.resolved.Output[0]++ }, "paid: the outputs of this redundant job were not compared, or this one lost"},
-		"paid before it was compared": {func(o *outputs) { o.late = true }, "paid: the outputs of this redundant job were not compared"},
+		"another salt":          {func(o *outputs) { o.salt[0]++ }, "output: this is not what the node had committed to"},
+		"another output":        {func(o *outputs) { o.revealed.Output[0]++ }, "output: this is not what the node had committed to"},
+		"shown nowhere":         {func(o *outputs) { o.hidden = true }, "output: the transaction does not show the output"},
+		"a minority":            {func(o *outputs) { o.resolved.Accepted = 1 }, "output: 1 of 3 are not a majority"},
+		"paid although it lost": {func(o *outputs) { o.resolved.Output[0]++ }, "paid: the outputs of this redundant job were not compared, or this one lost"},
+		"it won, and the customer paid the buy-back": {func(o *outputs) { o.lost = 1 }, "close: work that lost was worth 0.000000 USDC at most, not 0.000001"},
+		"paid before it was compared":                {func(o *outputs) { o.late = true }, "paid: the outputs of this redundant job were not compared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLeaseHistory(t)

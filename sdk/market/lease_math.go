@@ -93,6 +93,18 @@ func (l *Lease) ProviderTotal() USDC { return USDC(l.Paid) - l.FeeTotal() }
 // ClaimedSecs is the larger of what receipts and reports claim.
 func (l *Lease) ClaimedSecs() uint32 { return max(l.ReceiptSecs, l.VerifiedSecs) }
 
+// LostWorth is what the work is worth whose output lost. It goes to the buy-back when the lease is closed.
+func (l *Lease) LostWorth(now int64) USDC {
+	if OutputState(l.Output) != OutputRejected {
+		return 0
+	}
+	worth, err := l.Owed(min(l.ClaimedSecs(), l.BillableSecs(now)))
+	if err != nil {
+		return 0 // no lease owes more than it has reserved
+	}
+	return USDC(worth)
+}
+
 // UnsettledSecs are seconds that receipts or reports claim and that are not paid for.
 func (l *Lease) UnsettledSecs(now int64) uint32 {
 	if !l.Payable() {
@@ -198,7 +210,7 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 		return bindings.ErrorCodeTooEarly
 	}
 	reported := l.LastReportPeriod >= last && l.ReportWindow == windowFull
-	if l.Payable() && l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
+	if l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
 		return bindings.ErrorCodeUnsettled
 	}
 	// What paid nothing cannot be rated.

@@ -173,15 +173,16 @@ func TestCanCloseWithOutputs(t *testing.T) {
 		want    error
 		owed    uint32
 	}{
-		"not redundant, unpaid":           {OutputNone, 50, 210, CodeUnsettled, 50},
-		"awaited":                         {OutputWanted, 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
-		"committed":                       {OutputCommitted, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
-		"shown":                           {OutputRevealed, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
-		"accepted and unpaid":             {OutputAccepted, 50, 210, CodeUnsettled, 50},
-		"accepted, nobody settled it":     {OutputAccepted, 50, 341, nil, 50},
-		"accepted late":                   {OutputAccepted, 50, 340, CodeUnsettled, 50},
-		"rejected: claims are never paid": {OutputRejected, 50, 210, nil, 0},
-		"a state of a later program":      {OutputState(9), 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
+		"not redundant, unpaid":          {OutputNone, 50, 210, CodeUnsettled, 50},
+		"awaited":                        {OutputWanted, 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
+		"committed":                      {OutputCommitted, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
+		"shown":                          {OutputRevealed, 50, 10_000, bindings.ErrorCodeWrongOutputState, 0},
+		"accepted and unpaid":            {OutputAccepted, 50, 210, CodeUnsettled, 50},
+		"accepted, nobody settled it":    {OutputAccepted, 50, 341, nil, 50},
+		"accepted late":                  {OutputAccepted, 50, 340, CodeUnsettled, 50},
+		"rejected: more may be claimed":  {OutputRejected, 50, 210, CodeUnsettled, 0},
+		"rejected: nothing is unsettled": {OutputRejected, 50, 221, nil, 0},
+		"a state of a later program":     {OutputState(9), 0, 10_000, bindings.ErrorCodeWrongOutputState, 0},
 	} {
 		l := Lease{}
 		l.Lease.Customer, l.Status, l.StartedAt, l.EndedAt, l.FundedUntil = customer, uint8(LeaseEnded), 100, 200, 1_000
@@ -192,6 +193,13 @@ func TestCanCloseWithOutputs(t *testing.T) {
 		require.ErrorIs(t, l.CanClose(customer, &Node{}, &Params{PeriodSecs: 5}, c.now), c.want, name)
 		require.Equal(t, c.owed, l.UnsettledSecs(c.now), name)
 	}
+	l := Lease{}
+	l.Price, l.Gpus, l.StartedAt, l.EndedAt, l.FundedUntil, l.ReceiptSecs, l.VerifiedSecs = 3_600, 2, 100, 200, 1_000, 30, 50
+	require.Zero(t, l.LostWorth(300))
+	l.Output = uint8(OutputRejected)
+	require.Equal(t, USDC(100), l.LostWorth(300), "what reports show")
+	l.ReceiptSecs = 200
+	require.Equal(t, USDC(200), l.LostWorth(300), "no more than it ran")
 	require.Equal(t, "accepted", OutputAccepted.String())
 	require.Equal(t, "output state 9", OutputState(9).String())
 }

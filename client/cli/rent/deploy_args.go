@@ -39,7 +39,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
-			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners: 3, 5 or 7; only machines whose output matches the majority are paid"},
+			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners: 3, 5 or 7; you pay for all, and only machines whose output matches the majority are paid"},
 			&cli.StringFlag{Name: "rerun", Usage: "run the same redundant job as `ORDER` again, on machines of other owners, and compare the outputs; give the same command"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` of this purchase: a repeated command with it continues what was begun, and buys nothing twice"},
 			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},

@@ -113,6 +113,8 @@ pub struct LeaseClosed {
     pub fee: u64,
     /// Of the fee, what the keeper that awarded it has earned.
     pub award: u64,
+    /// What the work was worth whose output lost. It goes to the buy-back.
+    pub lost: u64,
     pub released: u64,
     pub paid: u64,
     pub paid_secs: u32,

@@ -272,6 +272,15 @@ impl Lease {
         matches!(self.output, OUTPUT_NONE | OUTPUT_ACCEPTED)
     }
 
+    /// What the work is worth whose output lost, as far as receipts or reports show it. Its customer owes it to nobody and
+    /// gets nothing of it back: else whoever makes outputs differ would have others work for free.
+    pub fn lost_worth(&self, now: i64) -> Result<u64> {
+        if self.output != OUTPUT_REJECTED {
+            return Ok(0);
+        }
+        self.owed(self.receipt_secs.max(self.verified_secs).min(self.billable_secs(now)))
+    }
+
     /// Moves paid-for seconds forward to the larger claim, within what can be owed for the time before `until`, and
     /// returns what the provider gets for it now. Settling the same second twice yields 0.
     pub fn settle(&mut self, until: i64) -> Result<u64> {

@@ -45,6 +45,7 @@ fn fee_rest_and_rent_go_their_ways() {
             lease: deal.lease,
             fee: 39_999,
             award: 3_999,
+            lost: 0,
             released: 0,
             paid: 333_333,
             paid_secs: 600,
@@ -76,6 +77,7 @@ fn the_unpaid_tail_waits_for_the_settle_deadline_and_goes_back() {
             lease: deal.lease,
             fee: 19_999,
             award: 1_999,
+            lost: 0,
             released: 166_667,
             paid: 166_666,
             paid_secs: 300,
@@ -447,7 +449,7 @@ fn a_frozen_vault_holds_nobody_elses_stake_rent_or_rest() {
         let (lease, paid) = (deal.lease, 333_333);
         assert_emitted(
             &meta,
-            &LeaseClosed { lease, fee: 0, award: 0, released: 39_999, paid, paid_secs: 600 },
+            &LeaseClosed { lease, fee: 0, award: 0, lost: 0, released: 39_999, paid, paid_secs: 600 },
         );
         assert_eq!(w.lamports(&deal.keeper.wallet()), keeper + rent);
         assert_eq!(w.read::<Node>(&deal.machine.node).open_leases, 0);

@@ -49,6 +49,9 @@ fn a_withheld_reveal_costs_twice_what_the_lease_was_worth() {
     // Once; and nothing of those that revealed.
     w.refused(forfeit, &[], MarketError::WrongOutputState);
     w.refused(ix::output_forfeit(&w, &job.runs[0].lease), &[], MarketError::WrongOutputState);
+    // A report may still show more of its work, which its customer owes to nobody.
+    w.refused(close.clone(), &[&job.customer.key], MarketError::Unsettled);
+    w.warp(121);
     w.ok(close, &[&job.customer.key]);
 }
 

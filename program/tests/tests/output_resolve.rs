@@ -1,6 +1,8 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::OutputsResolved;
-use gantry_market::state::{Credits, Lease, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_WITHHELD};
+use gantry_market::state::{
+    Credits, Lease, Order, Rewards, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_WITHHELD,
+};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::setups::Redundant;
 use gantry_market_tests::{ix, pda, Testbed};
@@ -35,12 +37,16 @@ fn outcomes(w: &Testbed, job: &Redundant) -> Vec<u8> {
     job.leases().iter().map(|lease| w.read::<Lease>(lease).output).collect()
 }
 
-/// Settles and closes every lease; returns what the providers got, and the fee.
+/// Settles and closes every lease; returns what the providers got, and the fee with what lost work was worth.
 fn wound_up(w: &mut Testbed, job: &Redundant) -> (Vec<u64>, u64) {
     let before: Vec<u64> = job.runs.iter().map(|run| w.tokens(&run.provider.payment)).collect();
     let fees = w.tokens(&pda::fee_vault());
     for lease in job.leases() {
         w.ok(ix::lease_settle_report(w, &lease), &[]);
+    }
+    // What is claimed of work that lost is known when the time to settle is over.
+    w.warp(121);
+    for lease in job.leases() {
         w.ok(ix::lease_close(w, &job.customer.wallet(), &lease), &[&job.customer.key]);
     }
     let paid =
@@ -54,9 +60,11 @@ fn the_majority_is_paid_and_the_minority_is_not() {
     let meta = w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
     assert_emitted(&meta, &OutputsResolved { order: job.order, output: [4; 32], accepted: 2, of: 3 });
     assert_eq!(outcomes(&w, &job), [OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_ACCEPTED]);
-    assert_eq!(wound_up(&mut w, &job), (vec![293_334, 0, 293_334], 2 * 39_999));
+    assert_eq!(wound_up(&mut w, &job), (vec![293_334, 0, 293_334], 2 * 39_999 + 333_333));
+    // The customer pays all three; what the third one's work was worth is for the buy-back.
     let credits: Credits = w.read(&job.customer.credits());
-    assert_eq!((credits.balance, credits.reserved), (100_000_000 - 2 * 333_333, 0));
+    assert_eq!((credits.balance, credits.reserved), (100_000_000 - 3 * 333_333, 0));
+    assert_eq!(w.read::<Rewards>(&pda::rewards()).buy_back, 333_333);
     w.ok(ix::credits_close(&job.customer), &[&job.customer.key]);
 }
 
@@ -112,8 +120,9 @@ fn without_a_majority_nobody_is_paid() {
     let (mut w, job) = shown([4, 9, 7]);
     let meta = w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
     assert_emitted(&meta, &OutputsResolved { order: job.order, output: [0; 32], accepted: 0, of: 3 });
-    assert_eq!(wound_up(&mut w, &job), (vec![0; 3], 0));
-    assert_eq!(w.read::<Credits>(&job.customer.credits()).balance, 100_000_000);
+    assert_eq!(wound_up(&mut w, &job), (vec![0; 3], 3 * 333_333));
+    assert_eq!(w.read::<Credits>(&job.customer.credits()).balance, 100_000_000 - 3 * 333_333);
+    assert_eq!(w.read::<Rewards>(&pda::rewards()).buy_back, 3 * 333_333);
 }
 
 #[test]

@@ -151,8 +151,15 @@ fn a_lease_that_ended_is_repriced_too() {
     assert_eq!(c.lease().paid, 25_000);
     c.w.warp_to_next_period();
     let meta = c.w.ok(ix::lease_close(&c.w, &customer.wallet(), &c.deal.lease), &[&customer.key]);
-    let event =
-        LeaseClosed { lease: c.deal.lease, fee: 3_000, award: 0, released: 0, paid: 25_000, paid_secs: 30 };
+    let event = LeaseClosed {
+        lease: c.deal.lease,
+        fee: 3_000,
+        award: 0,
+        lost: 0,
+        released: 0,
+        paid: 25_000,
+        paid_secs: 30,
+    };
     assert_emitted(&meta, &event);
 }
 
@@ -170,7 +177,15 @@ fn an_unjust_award_earns_its_keeper_nothing() {
         c.w.warp_to_next_period();
         let meta = c.w.ok(ix::lease_close(&c.w, &customer.wallet(), &c.deal.lease), &[&customer.key]);
         let (fee, award) = (3_000, if unjust { 0 } else { 300 });
-        let event = LeaseClosed { lease: c.deal.lease, fee, award, released: 0, paid: 25_000, paid_secs: 30 };
+        let event = LeaseClosed {
+            lease: c.deal.lease,
+            fee,
+            award,
+            lost: 0,
+            released: 0,
+            paid: 25_000,
+            paid_secs: 30,
+        };
         assert_emitted(&meta, &event);
         assert_eq!(c.w.read::<Keeper>(&c.deal.keeper.keeper()).earned, award);
         let rewards: Rewards = c.w.read(&pda::rewards());

@@ -81,9 +81,7 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     // Reports speak of addresses: this one is not used again in a period in which it was at work.
     let at_work = lease.occupied().checked_sub(1).or_overflow()?;
     require!(now >= period_end(period_of(at_work, secs)?, secs)?, MarketError::TooEarly);
-    // Of a redundant job whose output lost nothing is owed any more.
-    let tail_known = !lease.payable()
-        || lease.paid_secs == lease.billable_secs(now)
+    let tail_known = lease.paid_secs == lease.billable_secs(now)
         || (lease.last_report_period >= last_period && lease.report_window == CLOSED)
         || now > deadline;
     require!(tail_known, MarketError::Unsettled);
@@ -159,13 +157,13 @@ fn credit_node(node: &mut Node, lease: &Lease, fee: u64, now: i64) -> Result<()>
     node.invariant()
 }
 
-/// The fee, or none while the issuer of the payment token has frozen one of the two vaults: no one else's stake and rent
-/// wait for that.
-fn sweepable(accounts: &LeaseClose) -> Result<u64> {
+/// The fee, and what work is worth whose output lost; nothing while the issuer of the payment token has frozen one of the two
+/// vaults: no one else's stake and rent wait for that.
+fn sweepable(accounts: &LeaseClose, now: i64) -> Result<(u64, u64)> {
     if accounts.credits_vault.is_frozen() || accounts.fee_vault.is_frozen() {
-        return Ok(0);
+        return Ok((0, 0));
     }
-    accounts.lease.fee_total()
+    Ok((accounts.lease.fee_total()?, accounts.lease.lost_worth(now)?))
 }
 
 pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
@@ -180,16 +178,22 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     // What is not paid by now never is.
     accounts.node.count_revenue(&accounts.lease, accounts.lease.paid_secs)?;
     accounts.node.invariant()?;
-    let fee = sweepable(accounts)?;
-    let released = accounts.lease.reserved.checked_sub(fee).or_overflow()?;
+    let (fee, lost) = sweepable(accounts, now)?;
+    let taken = fee.checked_add(lost).or_overflow()?;
+    let released = accounts.lease.reserved.checked_sub(taken).or_overflow()?;
     let credits = &mut accounts.credits;
     credits.release(released)?;
-    credits.pay(fee)?;
+    credits.pay(taken)?;
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
     let mut award = 0;
     if fee > 0 {
         award = book(accounts, fee)?;
         credit_node(&mut accounts.node, &accounts.lease, fee, now)?;
+    }
+    if lost > 0 {
+        accounts.rewards.add_to_buy_back(lost, now)?;
+    }
+    if taken > 0 {
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];
         let signer: [&[u8]; 3] = [seeds::CREDITS, customer.as_ref(), &bump];
@@ -198,7 +202,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
             accounts.credits_vault.cpi_handle_mut().into(),
             accounts.fee_vault.cpi_handle_mut().into(),
             accounts.credits.cpi_handle(),
-            fee,
+            taken,
             &[&signer],
         );
     }
@@ -206,6 +210,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
         lease: *accounts.lease.address(),
         fee,
         award,
+        lost,
         released,
         paid: accounts.lease.paid,
         paid_secs: accounts.lease.paid_secs,

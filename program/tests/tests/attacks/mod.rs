@@ -96,6 +96,7 @@ played! {
         redundant::the_order_is_reopened,
         redundant::two_nodes_of_one_owner_outvote_the_third,
         redundant::half_of_the_nodes_show_another_output,
+        redundant::a_majority_is_the_customers_own,
         disputes::a_reserve_keeper_voids_an_upheld_dispute,
         disputes::a_dispute_keeps_a_report_from_its_fault,
         disputes::a_dispute_without_a_reason,

@@ -208,3 +208,37 @@ pub fn half_of_the_nodes_show_another_output() -> Row {
         assumption: "",
     }
 }
+
+/// The customer's own keeper awards two of three nodes to the customer's own, which outvote the third.
+/// Finding P 31.
+pub fn a_majority_is_the_customers_own() -> Row {
+    let play = |outputs: [u8; 3]| {
+        let mut w = Testbed::new();
+        let job = w.redundant();
+        let own: [&Actor; 4] = [&job.keeper, &job.customer, &job.runs[0].provider, &job.runs[1].provider];
+        let before = wealth(&w, &own);
+        w.warp(600);
+        for (at, run) in job.runs.iter().enumerate() {
+            let receipt = ix::receipt(&w, &run.lease, &run.machine.key, &job.customer.key, 1, 600);
+            w.ok_all(&receipt, &[]);
+            job.commit(&mut w, at, outputs[at]);
+            w.ok(ix::lease_end(&w, &job.customer.wallet(), &run.lease, 0), &[&job.customer.key]);
+        }
+        for (at, output) in outputs.into_iter().enumerate() {
+            job.reveal(&mut w, at, output);
+        }
+        w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+        wound_up(&mut w, &job);
+        wealth(&w, &own) - before
+    };
+    let honest = play([4, 4, 4]);
+    Row {
+        source: "P 31",
+        attack: "A customer's own keeper awards two of three nodes of its redundant order to the customer's own. They show another \
+                 output than the third, or two others, so that its work is free",
+        instead: "shows what the third shows, and pays",
+        before: "+0.33: the work of the third",
+        profit: Usd((play([9, 9, 4]) - honest).max(play([8, 9, 4]) - honest)),
+        assumption: "the customer pays for the work that lost, to the buy-back",
+    }
+}

@@ -117,9 +117,9 @@ fn others_work_is_not_free() {
     }
 }
 
-/// A keeper of the customer's own fills the majority: the program does not check the draw.
+/// A keeper of the customer's own fills the majority: the program does not check the draw. The customer pays for the third one's work
+/// all the same.
 #[test]
-#[ignore = "still pays: 2.01 USDC, no rule of the program holds a keeper to the draw"]
 fn a_majority_of_ones_own() {
     let (honest, attack) = (play(3, 2, false, 3_000), play(3, 2, true, 3_000));
     println!(

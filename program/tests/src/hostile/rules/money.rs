@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::math::pricing::cost;
 use gantry_market::state::{
-    Credits, Dispute, Keeper, Lease, Market, Order, Provider, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
+    Credits, Dispute, Keeper, Lease, Market, Node, Order, Provider, ORDER_AWARDED, ORDER_EXPIRED,
+    ORDER_LAPSED, OUTPUT_REJECTED,
 };
 use solana_address::Address;
 
@@ -94,7 +95,7 @@ fn owners_signed(act: &Act, market: &Market) -> Verdict {
     Ok(())
 }
 
-/// A customer's money pays its leases' providers and the fee, or goes back to the customer; nothing else.
+/// A customer's money pays its leases' providers, the fee and work whose output lost, or goes back to the customer; nothing else.
 fn credits(act: &Act, market: &Market) -> Verdict {
     // What each account of payment tokens outside credits vaults is due.
     let mut due: BTreeMap<Address, i128> = BTreeMap::new();
@@ -116,7 +117,11 @@ fn credits(act: &Act, market: &Market) -> Verdict {
             if let Some(closed) = lease.closed() {
                 // What the issuer has frozen nobody waits for.
                 let open = is_open(act, &vault) && is_open(act, &market.fee_vault);
-                let fee = if open { closed.fee_total().map_or(i128::MAX / 4, i128::from) } else { 0 };
+                let fee = if open {
+                    closed.fee_total().map_or(i128::MAX / 4, i128::from) + lost(act, closed)
+                } else {
+                    0
+                };
                 explained += fee;
                 *due.entry(market.fee_vault).or_default() += fee;
                 continue;
@@ -204,6 +209,22 @@ fn declined(act: &Act, lease: &Lease) -> i128 {
     } else {
         i128::from(worth.min(lease.reserved))
     }
+}
+
+/// What the work of a lease was worth whose output lost, up to where its node's conviction ends it.
+fn lost(act: &Act, lease: &Lease) -> i128 {
+    if lease.output != OUTPUT_REJECTED {
+        return 0;
+    }
+    let mut lease = *lease;
+    let from = act.ledger.get::<Node>(&lease.node).map_or(0, |node| node.convicted_from);
+    if from != 0 {
+        let paid_until = lease.paid_until().unwrap_or(i64::MAX);
+        let over = if lease.ended_at == 0 { act.now.min(lease.funded_until) } else { lease.ended_at };
+        lease.ended_at = over.min(from.max(paid_until));
+    }
+    let shown = lease.receipt_secs.max(lease.verified_secs).min(lease.billable_secs(act.now));
+    lease.owed(shown).map_or(i128::MAX / 4, i128::from)
 }
 
 /// Session keys are named by the customer alone, and reserve within their caps.

@@ -58,9 +58,9 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         must!(after.buy_back >= before.buy_back, "fees wait for their buyer", "{}", act.name);
     }
     if act.name != "rewards_accrue" {
-        // A part of a rejected dispute's deposit waits for a buy-back too, and what a customer pays for a machine that it
-        // kept; what they may be is in the rules about money.
-        let adds = matches!(act.name, "dispute_resolve" | "lease_decline");
+        // A part of a rejected dispute's deposit waits for a buy-back too, what a customer pays for a machine that it
+        // kept, and work whose output lost; what they may be is in the rules about money.
+        let adds = matches!(act.name, "dispute_resolve" | "lease_decline" | "lease_close");
         let more = after.buy_back > before.buy_back && !adds;
         let same = (before.last_period, more) == (after.last_period, false);
         must!(same, "only a split sets shares aside", "{}", act.name);

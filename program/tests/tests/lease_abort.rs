@@ -194,12 +194,17 @@ fn a_day_after_the_wait_ends_the_row_and_no_payment_does() {
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
     w.warp_to_next_period();
     w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
-    let mut node: Node = w.read(&deal.machine.node);
-    assert_eq!(node.missed, 5);
-    let until = w.now();
-    node.absent.until = until;
-    let mut later = node;
-    node.note_missed(120, until + DAY as i64 - 1).expect("fits");
-    later.note_missed(120, until + DAY as i64).expect("fits");
-    assert_eq!((node.missed, later.missed), (6, 1));
+    assert_eq!(w.read::<Node>(&deal.machine.node).missed, 5);
+    for (waited, row) in [(DAY as i64 - 1, 6), (DAY as i64, 1)] {
+        let mut w = Testbed::new();
+        let deal = w.awarded();
+        w.warp(121);
+        let until = w.now() - waited;
+        w.alter(&deal.machine.node, |n: &mut Node| {
+            n.missed = 5;
+            n.absent.until = until;
+        });
+        w.ok(ix::lease_abort(&w, &deal.lease), &[]);
+        assert_eq!(w.read::<Node>(&deal.machine.node).missed, row, "a row that waited {waited} s");
+    }
 }

@@ -20,6 +20,7 @@ pub mod measure;
 pub mod mutants;
 pub mod pda;
 pub mod random;
+pub mod random_mutants;
 pub mod realm;
 pub mod recorder;
 pub mod reports;

@@ -175,12 +175,19 @@ pub fn weave_all(mutants: &[Mutant]) -> Result<BTreeMap<String, String>, String>
     Ok(woven)
 }
 
-/// Writes a copy of the program crate with all mutants to `dir`. The package has another name, so that it can be built
-/// in the program's target directory without replacing what lies there.
+/// What the copy's lib.rs begins with.
+pub const ALLOWED: &str = "#![allow(unused_parens, arithmetic_overflow)]\n";
+
+/// Writes a copy of the program crate with all mutants to `dir`.
 pub fn write_copy(dir: &Path) -> Result<(), String> {
-    let mut files = weave_all(&all())?;
+    write_files(dir, weave_all(&all())?)
+}
+
+/// Writes a copy of the program crate with these sources to `dir`. The package has another name, so that it can be built
+/// in the program's target directory without replacing what lies there.
+pub fn write_files(dir: &Path, mut files: BTreeMap<String, String>) -> Result<(), String> {
     let lib = files.get_mut("lib.rs").ok_or("the program has no lib.rs")?;
-    lib.insert_str(0, "#![allow(unused_parens)]\n");
+    lib.insert_str(0, ALLOWED);
     lib.push_str("\nmod mutant;\n");
     files.insert("mutant.rs".to_owned(), read(&mutants_dir().join("mutant.rs"))?);
     let mut files: BTreeMap<String, String> =

@@ -85,6 +85,15 @@ fn there_is_room_for_four_and_expired_ones_make_room() {
     assert_eq!(slot(&w, &who, 1).key, keys[1]);
 }
 
+/// A slot with a cap of 0 is empty, whatever else it holds.
+#[test]
+fn a_key_without_a_cap_is_none() {
+    let (mut w, who, session) = named();
+    w.alter(&who.credits(), |c: &mut Credits| c.session_keys[0].cap = 0);
+    let order = by_session(ix::order_create(&who, ix::order_args(1)), &session.wallet());
+    w.refused(order, &[&session.key], MarketError::Unauthorised);
+}
+
 #[test]
 fn a_key_must_make_sense() {
     let mut w = Testbed::new();

@@ -16,6 +16,7 @@ fn a_new_model_waits_for_the_timelock_too() {
     w.ok(ix::gpu_model_propose(&w, args), &[&authority]);
     let model: GpuModel = w.read(&pda::gpu_model(0x0201));
     assert_eq!((model.id, model.name, model.vram_mib), (args.id, args.name, args.vram_mib));
+    assert_eq!(model.version, 1);
     assert_eq!((model.since, model.min_stake, model.tflops_x10), (0, 0, args.tflops_x10));
     assert_eq!(model.pending_eta, w.now() + i64::from(w.params.timelock_secs));
     assert_eq!((model.pending.min_stake, model.pending.min_tier), (args.min_stake, 3));

@@ -239,6 +239,13 @@ fn leases_that_are_open_count_with_what_they_have_paid() {
     other.alter(&lease, |l: &mut Lease| l.awarded_at = c.until);
     other.refused(resolve(&c, &[lease]), &[&c.finder.key], MarketError::WrongAccount);
     let paid = c.w.read::<Lease>(&lease).paid;
+    // What keepers say and nobody has settled counts as well: its provider could wait.
+    let mut claimed = c.w.fork();
+    claimed.alter(&lease, |l: &mut Lease| l.verified_secs = 40);
+    claimed.ok(resolve(&c, &[lease]), &[&c.finder.key]);
+    let owed = claimed.read::<Lease>(&lease).owed(40).expect("it fits");
+    assert!(owed > paid);
+    assert_eq!(claimed.read::<Fault>(&c.broken()).amount, owed / 8 * 1_000_000_000 / 416);
     c.w.ok(resolve(&c, &[lease]), &[&c.finder.key]);
     let fault: Fault = c.w.read(&c.broken());
     assert_eq!(fault.amount, paid / 8 * 1_000_000_000 / 416);

@@ -238,7 +238,7 @@ fn the_outage_of_another_node_fails_no_lease() {
         (s.deal.machine.node, s.spare.node),
     ] {
         wrong = swap(wrong, &from, &to);
+        w.refused(wrong.clone(), &[s.keepers[0].signing()], MarketError::WrongAccount);
     }
-    w.refused(wrong, &[s.keepers[0].signing()], MarketError::WrongAccount);
     w.ok(own, &[s.keepers[0].signing()]);
 }

@@ -77,6 +77,10 @@ fn mints_have_the_decimals_that_the_units_assume() {
     for (from, to) in [(w.payment_mint, nine), (w.stake_mint, six)] {
         w.refused(swap(good.clone(), &from, &to), &[&authority], MarketError::WrongMint);
     }
+    // Also with a treasury of that mint.
+    let treasury = w.token_account(nine, authority.pubkey(), 0);
+    let all = swap(swap(good.clone(), &w.payment_mint, &nine), &w.treasury, &treasury);
+    w.refused(all, &[&authority], MarketError::WrongMint);
     let other_program = swap(good, &w.payment_mint, &foreign);
     w.refused(other_program, &[&authority], InstructionError::IllegalOwner);
 }

@@ -93,6 +93,14 @@ fn it_takes_no_more_than_the_node_has_of_its_own() {
 }
 
 #[test]
+fn a_state_that_cannot_be_is_found() {
+    let (mut w, job) = resolved();
+    // Compared, and at no time.
+    w.alter(&job.runs[2].lease, |l: &mut Lease| l.resolved_at = 0);
+    w.refused(ix::output_forfeit(&w, &job.runs[2].lease), &[], MarketError::InvariantBroken);
+}
+
+#[test]
 fn wrong_accounts_are_refused() {
     let (mut w, job) = resolved();
     let (run, other) = (&job.runs[2], &job.runs[0]);

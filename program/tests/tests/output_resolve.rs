@@ -9,8 +9,8 @@ use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-/// The three nodes have shown these outputs, ten minutes of each are on a receipt, and all leases are over.
-fn shown(outputs: [u8; 3]) -> (Testbed, Redundant) {
+/// The three nodes have committed to these outputs, ten minutes of each are on a receipt, and all leases are over.
+fn committed(outputs: [u8; 3]) -> (Testbed, Redundant) {
     let mut w = Testbed::new();
     let job = w.redundant();
     w.warp(600);
@@ -21,6 +21,12 @@ fn shown(outputs: [u8; 3]) -> (Testbed, Redundant) {
     for (at, output) in outputs.into_iter().enumerate() {
         job.commit(&mut w, at, output);
     }
+    (w, job)
+}
+
+/// The same, and they have shown them.
+fn shown(outputs: [u8; 3]) -> (Testbed, Redundant) {
+    let (mut w, job) = committed(outputs);
     for (at, output) in outputs.into_iter().enumerate() {
         job.reveal(&mut w, at, output);
     }
@@ -85,6 +91,20 @@ fn a_withheld_reveal_does_not_let_accepted_work_go_unpaid() {
         assert_eq!(w.tokens(&run.provider.payment) - before, 29_334);
         w.ok(close, &[&customer.key]);
     }
+}
+
+/// Two of three agree already. The third one has its time all the same, or who is fast decides that it withheld.
+#[test]
+fn a_majority_waits_for_the_last_one() {
+    let (mut w, job) = committed([4, 4, 4]);
+    let resolve = ix::output_resolve(&job.order, &job.leases());
+    for at in [0, 1] {
+        job.reveal(&mut w, at, 4);
+        w.refused(resolve.clone(), &[], MarketError::TooEarly);
+    }
+    job.reveal(&mut w, 2, 4);
+    w.ok(resolve, &[]);
+    assert_eq!(outcomes(&w, &job), [OUTPUT_ACCEPTED; 3]);
 }
 
 #[test]

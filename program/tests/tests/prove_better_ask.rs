@@ -604,6 +604,14 @@ fn unhealthy_excuses_an_award_only_if_it_was_on_chain_before_the_order() {
 }
 
 #[test]
+fn a_lease_that_cannot_be_is_found() {
+    let mut c = awarded();
+    // Its output was compared, and it has none.
+    c.w.alter(&c.lease.clone(), |l: &mut Lease| l.resolved_at = 1);
+    c.refused(MarketError::InvariantBroken);
+}
+
+#[test]
 fn a_record_that_changed_meanwhile_counts_at_its_worst() {
     for (worst, proves) in [(10_000, true), (4_000, false)] {
         let mut c = awarded();

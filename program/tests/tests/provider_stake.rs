@@ -20,6 +20,14 @@ fn stake_adds_up() {
 }
 
 #[test]
+fn all_that_there_is_may_be_staked() {
+    let mut w = Testbed::new();
+    let who = w.provider(0);
+    w.ok(ix::provider_stake(&w, &who, START_STAKE), &[&who.key]);
+    assert_eq!((w.tokens(&who.stake), w.tokens(&who.provider_vault())), (0, START_STAKE));
+}
+
+#[test]
 fn amounts_must_be_there() {
     let mut w = Testbed::new();
     let who = w.provider(0);

@@ -66,7 +66,8 @@ fn a_report_has_no_finder_and_half_is_burned_at_once() {
     assert_eq!((provider.stake, provider.slashed_total), (19_500_000_000, 500_000_000));
     assert_eq!((provider.pending_faults, provider.unstaking), (0, 0));
     assert_eq!(w.tokens(&deal.provider.provider_vault()), 19_500_000_000);
-    assert_eq!(w.read::<Node>(&deal.machine.node).pending_faults, 0);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.pending_faults, node.faulted_at), (0, w.now()));
     // The lease stays until it has had its part.
     assert_eq!(deal.state(&w).pending_faults, 1);
     let state: Fault = w.read(&fault);

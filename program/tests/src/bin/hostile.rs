@@ -1,5 +1,5 @@
-//! `hostile matrix`, `hostile run`, `hostile weave DIR`, `hostile mutants [--write]`, `hostile tested`: what
-//! scripts/hostile.sh calls.
+//! `hostile matrix`, `hostile run`, `hostile weave DIR`, `hostile mutants [--write]`, `hostile tested`,
+//! `hostile random-mutants ...`: what scripts/hostile.sh calls.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use gantry_market_tests::hostile::owners::{Checked, RULES};
 use gantry_market_tests::hostile::run::play;
 use gantry_market_tests::hostile::shrink::shrink;
 use gantry_market_tests::hostile::trace::Step;
-use gantry_market_tests::{matrix, mutants};
+use gantry_market_tests::{matrix, mutants, random_mutants};
 
 /// A number from the environment.
 fn number(name: &str, usual: u64) -> u64 {
@@ -27,8 +27,9 @@ fn main() {
         Some("weave") if args.len() == 2 => weave(&args[1]),
         Some("tested") => tested(),
         Some("mutants") => hunt_mutants(write),
+        Some("random-mutants") => succeeds(random_mutants::command::run(&args[1..], &chosen())),
         _ => {
-            eprintln!("usage: hostile matrix|run|weave DIR|mutants [--write]|tested");
+            eprintln!("usage: hostile matrix|run|weave DIR|mutants [--write]|tested|random-mutants");
             std::process::exit(2);
         }
     };
@@ -111,13 +112,15 @@ fn report(stats: &Stats, sequences: u64, begin: Instant) {
 
 /// Writes the copy of the program that has all mutants.
 fn weave(dir: &str) -> bool {
-    match mutants::write_copy(Path::new(dir)) {
-        Ok(()) => true,
-        Err(cause) => {
-            eprintln!("hostile: {cause}");
-            false
-        }
+    succeeds(mutants::write_copy(Path::new(dir)))
+}
+
+/// Whether it did, with the cause where it did not.
+fn succeeds(result: Result<(), String>) -> bool {
+    if let Err(cause) = &result {
+        eprintln!("hostile: {cause}");
     }
+    result.is_ok()
 }
 
 /// The numbers that GANTRY_HOSTILE_MUTANTS names; none for all.

@@ -73,7 +73,8 @@ tests_of_copy() {
   for part in framework tests; do ln -sfn "$root/program/$part" "$crate/$part"; done
   cargo "+$RUST_HOST" test --no-run --locked --manifest-path "$crate/tests/Cargo.toml" --target-dir "$1" --test all \
     --message-format=json >"$root/build/random-mutants-host/messages"
-  cp "$(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$root/build/random-mutants-host/messages")" "$2"
+  # The messages name other programs of the crate too.
+  cp "$(sed -n 's/.*"executable":"\([^"]*\/all-[^"]*\)".*/\1/p' "$root/build/random-mutants-host/messages")" "$2"
 }
 
 random_mutants() {

@@ -52,6 +52,7 @@ func newClusterWorld(t *testing.T) *clusterWorld {
 		w.machines, w.nodes = append(w.machines, m), append(w.nodes, n)
 		m.serve(t)
 	}
+	w.Until(w.nodes[1].RegisteredAt + 1) // an order over several nodes goes to nodes that were there before it
 	w.customer = w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
 	w.image, _ = imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
 	return w

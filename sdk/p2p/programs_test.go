@@ -46,8 +46,8 @@ func (p *programs) ask(n *Node) error {
 	return err
 }
 
-// A customer's programs have one key, and many of them run at the same time: each is served. A program that ends leaves its place, and
-// one that finds none is told why.
+// The programs of a customer have one key. The machine serves as many as it has places for, and tells the next one the reason. A program
+// that ends frees its place.
 func TestManyProgramsOfOneKey(t *testing.T) {
 	for name, listen := range map[string]string{"TCP": LoopbackListen, "QUIC": "/ip4/127.0.0.1/udp/0/quic-v1"} {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +78,23 @@ func TestManyProgramsOfOneKey(t *testing.T) {
 			}, 20*time.Second, 10*time.Millisecond)
 		})
 	}
+}
+
+// A peer that hung up explains a failed call for a moment. Later its address may simply not answer.
+func TestAPeerThatHungUpMayBeGoneLater(t *testing.T) {
+	p := newPrograms(t, LoopbackListen)
+	for range strangerConns {
+		_, err := p.start()
+		require.Error(t, err)
+		require.NotErrorIs(t, err, ErrHungUp)
+	}
+	n, err := p.start()
+	require.ErrorIs(t, err, ErrHungUp)
+	require.NoError(t, p.machine.Close())
+	require.Eventually(t, func() bool {
+		err := p.ask(n)
+		return err != nil && !errors.Is(err, ErrHungUp)
+	}, 20*time.Second, 50*time.Millisecond)
 }
 
 // A machine that has started again does not know its customers yet: they are strangers to it, with as few connections as strangers

@@ -18,10 +18,10 @@ type turnedAway struct {
 	by   map[peer.ID]refused      // of the last connection
 }
 
-// refused is why a peer closed a connection at once, and when.
+// refused is why a peer closed a connection at once, and until when that explains why there is none.
 type refused struct {
-	why error
-	at  time.Time
+	why   error
+	until time.Time
 }
 
 // atOnce is how long a connection may be open that is closed at once.
@@ -54,14 +54,17 @@ func (t *turnedAway) disconnected(c network.Conn) {
 	}
 	delete(t.last, id)
 	for other, last := range t.by {
-		if time.Since(last.at) > StrangerGrace {
+		if time.Now().After(last.until) {
 			delete(t.by, other)
 		}
 	}
-	if why != nil {
-		t.by[id] = refused{why, time.Now()}
-	} else {
+	switch why {
+	case nil:
 		delete(t.by, id)
+	case ErrNoPlace:
+		t.by[id] = refused{why, time.Now().Add(StrangerGrace)}
+	default:
+		t.by[id] = refused{why, time.Now().Add(atOnce)}
 	}
 }
 
@@ -73,7 +76,7 @@ func (t *turnedAway) from(id peer.ID) error {
 	switch {
 	case c != nil: // a closed connection is here until libp2p has reported it
 		return whyClosed(c)
-	case time.Since(last.at) < StrangerGrace:
+	case time.Now().Before(last.until):
 		return last.why
 	}
 	return nil
@@ -107,7 +110,7 @@ func (n *Node) connect(ctx context.Context, info peer.AddrInfo) error {
 	return n.turnedAwayBy(info.ID)
 }
 
-// turnedAwayBy is why a peer closed the last connection at once, where there is no other one. Error: ErrNoPlace, ErrHungUp.
+// turnedAwayBy returns the reason of a peer that has just closed the last connection to it. Error: ErrNoPlace, ErrHungUp.
 func (n *Node) turnedAwayBy(id peer.ID) error {
 	if n.host.Network().Connectedness(id) != network.NotConnected {
 		return nil

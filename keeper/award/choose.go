@@ -51,10 +51,7 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 	}
 	q := match.Query{
 		Order: order, Requirement: o.Requirement, Interruptible: o.Interruptible != 0, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
-		AskedAt: o.AskedAt(), End: o.LatestEnd(), UnservedBy: o.Unserved(),
-	}
-	if o.NodesWanted > 1 && o.Redundant == 0 {
-		q.RegisteredBefore = o.CreatedAt
+		AskedAt: o.AskedAt(), End: o.LatestEnd(), UnservedBy: o.Unserved(), RegisteredBefore: o.RegisteredBefore(),
 	}
 	if o.NodesAwarded > 0 {
 		q.Site = &o.Site

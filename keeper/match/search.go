@@ -31,7 +31,7 @@ type Query struct {
 	// Site is where nodes of the order stand already; nil where there are none. It counts only when the requirement
 	// asks for one site.
 	Site *[16]byte
-	// RegisteredBefore is the time from which on a node is too new, as Unix seconds; 0 for none. Orders over several nodes have it.
+	// RegisteredBefore is market.Order.RegisteredBefore.
 	RegisteredBefore int64
 	// Except are nodes that may not be in the answer: they have a lease of the order.
 	Except []solana.PublicKey
@@ -188,7 +188,7 @@ func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
 		e.row.node.TermsAt >= e.row.class.group.since &&
 		market.FiguresSuit(s.r, e.row.node, e.row.class.group.calibrated) && e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
-		market.ShareSuits(s.r, e.row.node, s.q.GPUs) && (s.q.RegisteredBefore == 0 || e.row.node.RegisteredAt < s.q.RegisteredBefore) &&
+		market.ShareSuits(s.r, e.row.node, s.q.GPUs) && !e.row.node.TooNew(s.q.RegisteredBefore) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key)) &&
 		(len(s.q.UnservedBy) == 0 || !slices.Contains(s.q.UnservedBy, market.Head(e.row.key)))
 }

@@ -105,6 +105,18 @@ func (n *Node) NoteFree(now int64) {
 // is the close of its auction.
 func (o *Order) AskedAt() int64 { return max(o.CreatedAt, o.AuctionClose) }
 
+// RegisteredBefore is the time from which on a node is too new for the order, as Unix seconds; 0 when none is. The nodes of a redundant
+// order are drawn.
+func (o *Order) RegisteredBefore() int64 {
+	if o.NodesWanted > 1 && o.Redundant == 0 {
+		return o.CreatedAt
+	}
+	return 0
+}
+
+// TooNew says whether the node was registered at or after a time that RegisteredBefore gives.
+func (n *Node) TooNew(before int64) bool { return before != 0 && n.RegisteredAt >= before }
+
 // unhealthyPeriods is for how many periods after its own a report that calls a machine unhealthy counts.
 const unhealthyPeriods = 2
 

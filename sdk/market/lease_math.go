@@ -93,18 +93,6 @@ func (l *Lease) ProviderTotal() USDC { return USDC(l.Paid) - l.FeeTotal() }
 // ClaimedSecs is the larger of what receipts and reports claim.
 func (l *Lease) ClaimedSecs() uint32 { return max(l.ReceiptSecs, l.VerifiedSecs) }
 
-// LostWorth is what the work is worth whose output lost. It goes to the buy-back when the lease is closed.
-func (l *Lease) LostWorth(now int64) USDC {
-	if OutputState(l.Output) != OutputRejected {
-		return 0
-	}
-	worth, err := l.Owed(min(l.ClaimedSecs(), l.BillableSecs(now)))
-	if err != nil {
-		return 0 // no lease owes more than it has reserved
-	}
-	return USDC(worth)
-}
-
 // UnsettledSecs are seconds that receipts or reports claim and that are not paid for.
 func (l *Lease) UnsettledSecs(now int64) uint32 {
 	if !l.Payable() {

@@ -119,7 +119,7 @@ func takesAwards(mk *Market, o *Order, n *Node, now int64) error {
 		return bindings.ErrorCodeWrongNodeStatus
 	case o.UnservedBy(n.Address):
 		return bindings.ErrorCodeNodeDeclined
-	case o.NodesWanted > 1 && o.Redundant == 0 && n.RegisteredAt >= o.CreatedAt:
+	case n.TooNew(o.RegisteredBefore()):
 		return bindings.ErrorCodeNodeTooNew
 	case !n.HealthyFor(o.AskedAt(), now):
 		return bindings.ErrorCodeNodeUnhealthy

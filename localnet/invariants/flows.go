@@ -12,7 +12,8 @@ import (
 type Flows struct {
 	// µUSDC: into credits, and out of them.
 	Deposited, Withdrawn, PaidToProviders, Fees uint64
-	// Of the fees, with the deposits of rejected disputes among them: out of the vault in which they wait.
+	// Of the fees: out of the vault in which they wait. Deposits of rejected disputes, the time of machines that declined and work whose
+	// output lost count among them.
 	ToTreasury, ToKeepers, ToBuyers uint64
 	// Of the fees, what awards have earned keepers, and what of that they have claimed.
 	Awards, AwardsClaimed uint64
@@ -40,6 +41,8 @@ func (h History) Flows() Flows {
 			case *bindings.LeaseClosed:
 				f.Fees += e.Fee + e.Lost
 				f.Awards += e.Award
+			case *bindings.LeaseDeclined:
+				f.Fees += e.Charged
 			case *bindings.StakeAdded:
 				f.Staked += e.Amount
 			case *bindings.KeeperRegistered:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Attacks the on-chain program: every wrong account in every place, random hostile sequences under all invariants, and
 # the mutants that these must find. usage: hostile.sh [matrix] [run] [mutants [--write]] [sample] [random-mutants [--write]]
-#   random-mutants  errors of usual kinds at places that a seed draws, tried against all tests of the program: an hour. It
-#                   goes on where it was stopped
+#   random-mutants  errors of usual kinds at places that a seed draws, tried against all tests of the program: an hour. A
+#                   stopped run continues with the next mutant
 #   sample  a few mutants of all kinds, from one seed: make test runs it, so that a harness that finds nothing is noticed
 #   GANTRY_HOSTILE_INSTRUCTIONS  instructions that `run` sends at least (50,000)
 #   GANTRY_HOSTILE_SEED          the first sequence's seed (1)
@@ -64,7 +64,7 @@ tested() {
 }
 
 # The tests, built against the copy of the program: functions of it that they call have the mutants too. The copy's folder
-# has the program's shape, so that the tests find beside themselves what they find beside the program.
+# has the layout of the program's folder, because tests read files by relative paths.
 tests_of_copy() {
   local crate=$root/build/random-mutants-host/program part
   mkdir -p "$crate"

@@ -278,7 +278,12 @@ impl Lease {
         if self.output != OUTPUT_REJECTED {
             return Ok(0);
         }
-        self.owed(self.receipt_secs.max(self.verified_secs).min(self.billable_secs(now)))
+        self.owed(self.shown_secs(now))
+    }
+
+    /// The larger of what receipts and reports claim, as far as the time before `until` can be owed.
+    fn shown_secs(&self, until: i64) -> u32 {
+        self.receipt_secs.max(self.verified_secs).min(self.billable_secs(until))
     }
 
     /// Moves paid-for seconds forward to the larger claim, within what can be owed for the time before `until`, and
@@ -287,8 +292,7 @@ impl Lease {
         if !self.payable() || self.frozen > 0 {
             return Ok(0);
         }
-        let claimed = self.receipt_secs.max(self.verified_secs);
-        let seconds = claimed.min(self.billable_secs(until));
+        let seconds = self.shown_secs(until);
         if seconds <= self.paid_secs {
             return Ok(0);
         }
@@ -302,8 +306,8 @@ impl Lease {
     /// Seconds that were paid, and those that may still be: whoever is paid can hold a payment up, not a claim.
     pub fn claimed_secs(&self, now: i64) -> u32 {
         let lost = matches!(self.output, OUTPUT_REJECTED | OUTPUT_WITHHELD);
-        let claimed = if lost { 0 } else { self.receipt_secs.max(self.verified_secs) };
-        claimed.min(self.billable_secs(now)).max(self.paid_secs)
+        let claimed = if lost { 0 } else { self.shown_secs(now) };
+        claimed.max(self.paid_secs)
     }
 
     /// Seconds that receipts or reports claim and that are not paid for.
@@ -311,7 +315,7 @@ impl Lease {
         if !self.payable() {
             return 0;
         }
-        self.receipt_secs.max(self.verified_secs).min(self.billable_secs(now)).saturating_sub(self.paid_secs)
+        self.shown_secs(now).saturating_sub(self.paid_secs)
     }
 
     /// Of the reservation, what can no longer be owed at the end fixed in `ended_at`.

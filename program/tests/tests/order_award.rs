@@ -123,7 +123,7 @@ fn an_order_over_several_nodes_goes_to_nodes_that_were_there_before_it() {
             false => w.refused(offer.award(), &[&offer.keeper.key], MarketError::NodeTooNew),
         }
     }
-    // An order over one node has no bits that matter.
+    // An order over one node takes a node of any age.
     let (mut w, offer) = offered(ix::order_args(1));
     w.alter(&offer.machine.node, |n: &mut Node| n.registered_at = i64::MAX);
     w.ok(offer.award(), &[&offer.keeper.key]);
@@ -133,7 +133,7 @@ fn an_order_over_several_nodes_goes_to_nodes_that_were_there_before_it() {
 fn two_nodes_are_awarded_one_by_one() {
     let (mut w, offer) = offered(OrderArgs { nodes: 2, ..ix::order_args(1) });
     let second = w.machine(&offer.provider, 1);
-    w.alter(&second.node, |n: &mut Node| n.registered_at -= 1);
+    w.before(&offer.order, [second.node]);
     w.ok(offer.award(), &[&offer.keeper.key]);
     let order: Order = w.read(&offer.order);
     assert_eq!((order.status, order.reserved, order.awarded_at), (ORDER_OPEN, 3_000_000, 0));

@@ -93,7 +93,7 @@ fn a_withheld_reveal_does_not_let_accepted_work_go_unpaid() {
     }
 }
 
-/// Two of three agree already. The third one has its time all the same, or who is fast decides that it withheld.
+/// Two of three agree already. The third still has its time. Otherwise the fast ones decide that it withheld its output.
 #[test]
 fn a_majority_waits_for_the_last_one() {
     let (mut w, job) = committed([4, 4, 4]);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::weave::{culprit, Place};
 use super::{copy, draw, sites, Drawn, List};
 
-/// Writes a copy of the program with the first `count` mutants of the draw that compile to `dir`, and their list beside it.
+/// Writes a copy of the program with the first `count` mutants of the draw that compile to `dir`, and their list to `dir.json`.
 /// `check` compiles the copy and writes its errors as cargo does with `--message-format=json`.
 pub fn weave(dir: &Path, seed: u64, count: usize, check: &[String]) -> Result<(), String> {
     let sites = sites::all()?;

@@ -88,7 +88,7 @@ impl Entry {
     }
 }
 
-/// The mutants of a run, as they lie beside the copy of the program.
+/// The mutants of a run, in the file next to the copy of the program.
 pub struct List {
     pub seed: u64,
     /// Sites that there are.

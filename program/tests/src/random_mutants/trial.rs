@@ -49,7 +49,7 @@ impl Stage {
     }
 }
 
-/// A file of results, a line of JSON for each: it grows while the trials run, so that they go on where they stopped.
+/// A file of results, a line of JSON for each: a stopped run continues after the last line.
 #[derive(Default)]
 pub struct Results {
     /// Tests that fail with no mutant on, by the switches alone.

@@ -37,7 +37,7 @@ pub fn weave(source: &str, mutants: &[&Drawn]) -> Woven {
         let active = format!("crate::mutant::active({number})");
         let (open, close, end) = match site.form {
             Form::Expression => (format!("(if {active} {{ {replacement} }} else {{ "), " })", end),
-            // The body goes on behind the switch.
+            // The body follows the switch.
             Form::Body => (format!(" if {active} {{ return {replacement}; }} "), "", start),
             Form::Statement => (format!("if !{active} {{ "), " }", end),
         };

@@ -87,7 +87,7 @@ fn a_wide_order_pays_for_what_it_holds() {
 }
 
 /// A machine that need not exist, just cheaper than the others, and a keeper that may be of its owner. It declines orders of
-/// strangers after `wait` seconds. Returns what its owner gains beside doing nothing, and what the customer loses.
+/// strangers after `wait` seconds. Returns the owner's gain, the customer's loss and the number of declined orders.
 fn declining(reason: u8, wait: i64, orders: u64) -> (i64, i64, u64) {
     let mut w = Testbed::new();
     let keeper = w.keeper(10_000_000_000);
@@ -146,9 +146,9 @@ fn a_machine_that_is_not_there_earns_nothing_by_declining() {
     }
 }
 
-/// Whoever loses here ordered in good faith.
+/// The customers here order in good faith.
 #[test]
-#[ignore = "still harms: a machine that need not exist declines every order, customers pay for the time it was held"]
+#[ignore = "P 29 is open: customers pay for the time until a machine declines"]
 fn declining_costs_strangers_nothing() {
     for (reason, wait) in WAYS {
         let (gain, harm, _) = declining(reason, wait, 20);

@@ -117,8 +117,8 @@ fn others_work_is_not_free() {
     }
 }
 
-/// A keeper of the customer's own fills the majority: the program does not check the draw. The customer pays for the third one's work
-/// all the same.
+/// A keeper of the customer's own fills the majority: the program does not check the draw. The customer still
+/// pays for the work of the third.
 #[test]
 fn a_majority_of_ones_own() {
     let (honest, attack) = (play(3, 2, false, 3_000), play(3, 2, true, 3_000));

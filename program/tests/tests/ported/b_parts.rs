@@ -12,7 +12,7 @@ use crate::sums::{attempt, usdc, worth};
 
 /// Seven of the sixty-four nodes that an order wants are awarded, again and again.
 #[test]
-#[ignore = "still harms: 56 GPUs of others held all the time for nothing, 38 s with each order"]
+#[ignore = "the rest of P 20 is open: each order holds 56 GPUs of others for 38 s"]
 fn a_part_of_an_order_does_not_hold_gpus_for_nothing() {
     let mut w = Testbed::new();
     let own = w.keeper(10_000_000_000);

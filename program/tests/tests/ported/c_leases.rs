@@ -76,7 +76,7 @@ fn dropped(after: i64, signed: Option<i64>) -> Node {
 }
 
 #[test]
-#[ignore = "still so: a job of a day that its node drops after 3,000 s is completed, and its word kept"]
+#[ignore = "P 18 is open: a job that its node drops counts as completed"]
 fn a_dropped_job_is_not_completed() {
     for after in [3_000, 40_000] {
         assert_eq!(dropped(after, None).jobs_completed, 0);
@@ -85,9 +85,9 @@ fn a_dropped_job_is_not_completed() {
     dropped(80_000, None);
 }
 
-/// Receipts are signed all the time, so that the node gets paid: they are no word that the job was done.
+/// Receipts are signed throughout a lease to pay its node. They do not say that the job was done.
 #[test]
-#[ignore = "still so, as above"]
+#[ignore = "P 18 is open: a receipt that pays does not tell a finished job from a dropped one"]
 fn a_receipt_is_no_word_that_the_job_was_done() {
     for (after, gap) in [(3_000, 30), (3_000, 1), (3_000, 0)] {
         let node = dropped(after, Some(gap));

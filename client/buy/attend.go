@@ -78,7 +78,7 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 		if cur, ok := d.v.Lease(l.Address); ok && cur.State() == market.LeaseRunning {
 			d.b.tell(Exited{Lease: cur, ExitCode: int(st.ExitCode)})
 		}
-		return st, d.interruptedBy(ctx, l)
+		return d.interruptedBy(ctx, l, st)
 	}
 	stop := d.b.waiting(Wait{For: WaitEnd, Order: d.order})
 	err = d.v.WaitFor(ctx, func(v *view.View) bool {

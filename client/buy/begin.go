@@ -40,6 +40,9 @@ func (r terms) fingerprint() ([32]byte, error) {
 	if r.request.UntilStopped {
 		asks = append(asks, "until stopped", r.request.Budget)
 	}
+	if r.request.Retry {
+		asks = append(asks, "retry")
+	}
 	if r.request.Gateway != "" {
 		asks = append(asks, r.request.Gateway, r.request.Public)
 	}
@@ -102,6 +105,11 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 				return nil, err
 			}
 			continue
+		case p.Retry && p.Stage == purchase.Over:
+			if held, p, err = b.inPlaceOf(ctx, held, p); err != nil {
+				return nil, err
+			}
+			order = p.Order
 		}
 		if p.Stage != purchase.Over {
 			b.tell(Resumed{Order: order, Created: p.Created})
@@ -151,7 +159,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry, p.Unrecorded = asked.Registry, asked.Unrecorded
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
-	p.Verify, p.Inspect, p.Attest, p.UntilStopped = asked.Verify, asked.Inspect, asked.Attest, asked.UntilStopped
+	p.Verify, p.Inspect, p.Attest, p.UntilStopped, p.Retry = asked.Verify, asked.Inspect, asked.Attest, asked.UntilStopped, asked.Retry
 	most, err := asked.budget()
 	if err != nil {
 		return nil, err

@@ -36,11 +36,11 @@ type Attending struct {
 }
 
 // Attend follows the leases of detached purchases until ctx ends or end is called, which waits. It extends those of a purchase that
-// says UntilStopped. Where a machine fails and keepers move a lease, it brings the job to the next machine, as a command does that
+// says UntilStopped, and orders again for one that says Retry. Where a machine fails and keepers move a lease, it brings the job to the next machine, as a command does that
 // attends its purchase. It also brings jobs of purchases that a program before was killed in, once their orders are awarded. A
 // purchase is held only meanwhile, so that commands can work on it. Call Attend before the program buys.
 func (b *Buyer) Attend(ctx context.Context, a Attending) (end func()) {
-	c := carrier{Buyer: b, Attending: a, begun: map[solana.PublicKey]bool{}, taken: map[life]bool{}}
+	c := carrier{Buyer: b, Attending: a, begun: map[solana.PublicKey]bool{}, taken: map[life]bool{}, over: map[life]bool{}}
 	for _, p := range b.purchases() {
 		c.begun[p.Order] = p.Stage == purchase.Intended || p.Stage == purchase.Placed
 	}
@@ -61,12 +61,14 @@ type carrier struct {
 	Attending
 	begun    map[solana.PublicKey]bool // orders of purchases that a program before has begun and not brought to their machines
 	taken    map[life]bool             // leases, until this program ends
+	over     map[life]bool             // leases that have ended and were looked at, until this program ends
 	carrying sync.WaitGroup
 }
 
 // run follows the leases, again and again where the chain cannot be followed, and waits for what is carried.
 func (c *carrier) run(ctx context.Context) {
 	defer c.carrying.Wait()
+	c.goOn(ctx)
 	for pause := firstCarryPause; ctx.Err() == nil; pause = min(2*pause, lastCarryPause) {
 		if err := c.follow(ctx); err != nil && ctx.Err() == nil {
 			c.log.Warn().Err(err).Dur("again in", pause).Msg("leases of purchases are not followed")
@@ -83,13 +85,15 @@ func (c *carrier) follow(ctx context.Context) error {
 	}
 	defer stop()
 	for {
-		var fresh []market.Lease
+		var fresh, over []market.Lease
 		if err := v.WaitFor(ctx, func(v *view.View) bool {
 			fresh = slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return l.State() > market.LeaseRunning || c.taken[lifeOf(&l)] })
-			return len(fresh) > 0
+			over = c.ended(v)
+			return len(fresh)+len(over) > 0
 		}); err != nil {
 			return err
 		}
+		c.again(ctx, over)
 		bought := c.purchases()
 		for _, l := range fresh {
 			c.taken[lifeOf(&l)] = true

@@ -40,6 +40,7 @@ type deal struct {
 	exposing     sync.WaitGroup
 	exposed      context.Context
 	stopExposing func()
+	next         *deal // the order that follows this one; nil for none
 }
 
 // Outcome is what a purchase has come to.
@@ -52,6 +53,8 @@ type Outcome struct {
 	Sealed   bool            `json:"sealed,omitempty"`
 	Tx       service.Sent    `json:"transaction"`
 	Leases   []service.Lease `json:"leases"`
+	// Earlier are the leases of the orders that this one follows, because their machines have left.
+	Earlier []service.Lease `json:"earlierLeases,omitempty"`
 	// Image is how the image had started on machines that fit, before the order; nil where that is not known.
 	Image *service.ImageRuns `json:"image,omitempty"`
 	// Public is what gateways have given to ports of the leases.
@@ -95,16 +98,12 @@ func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.run()
+	return d.runAll()
 }
 
 // run brings a purchase from where it is to its end, and lets it go.
 func (d *deal) run() (*Outcome, error) {
-	defer func() {
-		for i := len(d.closers) - 1; i >= 0; i-- {
-			d.closers[i]()
-		}
-	}()
+	defer func() { _ = d.close(nil) }()
 	if d.p.Stage == purchase.Over {
 		return d.repeat()
 	}
@@ -132,6 +131,14 @@ func (d *deal) run() (*Outcome, error) {
 		return d.finish(nil)
 	}
 	return d.attend()
+}
+
+// close lets the purchase go, and leaves the network. It returns err.
+func (d *deal) close(err error) error {
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		d.closers[i]()
+	}
+	return err
 }
 
 // serve brings the order to machines that have started. over: its leases were served already.
@@ -213,9 +220,9 @@ func (d *deal) awaitAward(ctx context.Context) error {
 	case gone && len(d.leases) > 0 && !d.fresh:
 	case gone && d.p.Bought && len(d.leases) == 0:
 		d.p.Bought = false // a machine took the job and never started
-		return d.over(false, refused(fmt.Sprintf("the machine of order %s took the job and did not start in time", d.order), "its money is free again; order anew, or continue with: gantry order reopen "+d.order.String()))
+		return d.over(false, noMachine(fmt.Sprintf("the machine of order %s took the job and did not start in time", d.order), "its money is free again; order anew, or continue with: gantry order reopen "+d.order.String()))
 	case gone:
-		return d.over(false, refused(fmt.Sprintf("order %s was not awarded before its deadline", d.order), "its money is free again; try a higher --max-price, or fewer GPUs"))
+		return d.over(false, noMachine(fmt.Sprintf("order %s was not awarded before its deadline", d.order), "its money is free again; try a higher --max-price, or fewer GPUs"))
 	}
 	return nil
 }

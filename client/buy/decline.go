@@ -31,7 +31,7 @@ func (d *deal) unserved(ctx context.Context, l market.Lease) error {
 		why = fmt.Sprintf("the machine declined lease %s: %s", l.Address, reason)
 	}
 	return &failure{
-		Code: service.CodeRefused, Reason: why, Cause: errUnserved,
+		Code: service.CodeRefused, Reason: why, Cause: errors.Join(errUnserved, errNoMachine),
 		Advice: "what was reserved for it is free again, except for the seconds in which a machine that declined was kept; try again",
 	}
 }

@@ -23,6 +23,7 @@ func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome,
 	}
 	var failed []string // what of the leases is paid whose jobs failed
 	accepted := 0
+	var last market.Lease // of one machine: the others have failed, and it continues them
 	var output [32]byte
 	for _, l := range d.leases {
 		if cur, ok := d.v.Lease(l.Address); ok {
@@ -30,6 +31,7 @@ func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome,
 		} else {
 			l = d.closedLease(l)
 		}
+		last = l
 		j := service.DescribeLease(d.v, &l, now)
 		if j.Model == "" { // the view holds a node only as long as one of its leases is the customer's
 			j.Model = d.r.model.ModelName()
@@ -55,6 +57,9 @@ func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome,
 	}
 	if done == nil {
 		return &d.out, nil // it runs on, and can be attended again
+	}
+	if err := d.orderAgain(last, done[last.Address]); err != nil {
+		return nil, err
 	}
 	return &d.out, d.over(true, d.jobError(failed, accepted))
 }

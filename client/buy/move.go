@@ -33,6 +33,9 @@ func (d *deal) attendMoves(ctx context.Context, l market.Lease) (messages.LeaseS
 		if err != nil {
 			return st, l, err
 		}
+		if !moved && d.p.Retry {
+			return st, l, nil
+		}
 		if !moved {
 			return st, l, &failure{
 				Code: service.CodeJobFailed, Reason: fmt.Sprintf("the machine of lease %s failed, and no other took what is left of it", l.Address),

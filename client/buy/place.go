@@ -82,7 +82,7 @@ func (d *deal) checkNodes() (*fitting, error) {
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:
 		advice = "on a local network pass --allow-simulated; " + advice
 	}
-	return nil, refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", service.Plural(len(fit.nodes), "node"), d.r.args.GPUsPerNode,
+	return nil, noMachine(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", service.Plural(len(fit.nodes), "node"), d.r.args.GPUsPerNode,
 		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
 }
 
@@ -178,7 +178,7 @@ func (d *deal) mayPlace() error {
 	if d.r.noTime {
 		d.b.tell(TimeTaken{Seconds: d.r.args.Duration})
 	}
-	if d.b.o.Confirm == nil || d.b.o.DryRun {
+	if d.b.o.Confirm == nil || d.b.o.DryRun || !d.p.After.IsZero() { // an order that follows another has its terms
 		return nil
 	}
 	return d.b.o.Confirm(d.ctx, Offer{

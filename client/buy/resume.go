@@ -30,6 +30,7 @@ func (b *Buyer) resume(ctx context.Context, order solana.PublicKey, attached boo
 	if err != nil {
 		return nil, err
 	}
+	order = newest(b.purchases(), order)
 	held, err := b.folder.Hold(order)
 	if errors.Is(err, purchase.ErrHeld) {
 		return nil, refused(fmt.Sprintf("another gantry command works on order %s right now", order), "wait for it, or end it first")
@@ -52,7 +53,7 @@ func (b *Buyer) resume(ctx context.Context, order solana.PublicKey, attached boo
 	defer stop()
 	d := b.dealOf(ctx, v, mk, p, held)
 	d.attached = attached
-	return d.run()
+	return d.runAll()
 }
 
 // Standing says in a few words where a purchase is, by the chain and by what is stored.

@@ -2,14 +2,17 @@ package buy
 
 import (
 	"context"
+	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
-// awaitNotice tells once that the machine of an interruptible lease has given notice, until end is called.
+// awaitNotice tells once that the machine of a lease that it may leave has given notice, until end is called.
 func (d *deal) awaitNotice(ctx context.Context, l market.Lease) (end func()) {
-	if !d.r.args.Interruptible {
+	if !d.r.args.Interruptible && !d.p.Retry {
 		return func() {}
 	}
 	return beside(ctx, func(ctx context.Context) {
@@ -25,10 +28,30 @@ func (d *deal) awaitNotice(ctx context.Context, l market.Lease) (end func()) {
 	})
 }
 
-// interruptedBy says how an interruptible lease ended whose machine has given notice, once its job is over.
-func (d *deal) interruptedBy(ctx context.Context, l market.Lease) error {
-	if cur, there := d.v.Lease(l.Address); d.r.args.Interruptible && there && cur.NoticeAt != 0 {
-		return d.overOnChain(ctx, cur)
+// interruptedBy says how a lease ended whose machine has given notice, once its job is over, and how the job ended then.
+func (d *deal) interruptedBy(ctx context.Context, l market.Lease, st messages.LeaseStatus) (messages.LeaseStatus, error) {
+	cur, there := d.v.Lease(l.Address)
+	if !there || cur.NoticeAt == 0 || !d.r.args.Interruptible && !d.p.Retry {
+		return st, nil
 	}
-	return nil
+	if err := d.overOnChain(ctx, cur); err != nil {
+		return st, err
+	}
+	return d.statusOver(ctx, l, st), nil
+}
+
+// seenOverTime is how long a machine may take to see that a lease is over.
+const seenOverTime = 5 * time.Second
+
+// statusOver is how a job ended whose lease is over. Until its machine has seen that, it calls a job that it has stopped one that has
+// ended.
+func (d *deal) statusOver(ctx context.Context, l market.Lease, st messages.LeaseStatus) messages.LeaseStatus {
+	ctx, cancel := context.WithTimeout(ctx, seenOverTime)
+	defer cancel()
+	for st.State == messages.LeaseExited && wait.For(ctx, 200*time.Millisecond) == nil {
+		if next, err := d.remote.Status(ctx, l); err == nil {
+			st = next
+		}
+	}
+	return st
 }

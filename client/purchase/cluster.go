@@ -37,15 +37,21 @@ func (p *Purchase) Network() solana.PublicKey {
 	return p.Joins
 }
 
-// NameOf is the name under which a purchase was made: machines that are added to a private network have that of its first order.
+// NameOf is the name under which a purchase was made: machines that are added to a private network have that of its first order, and
+// an order that follows another has the name of that one.
 func NameOf(all []Purchase, p *Purchase) string {
-	if p.Joins.IsZero() {
-		return p.Name
+	for p.Name == "" {
+		before := p.Joins
+		if before.IsZero() {
+			before = p.After
+		}
+		i := slices.IndexFunc(all, func(x Purchase) bool { return !before.IsZero() && x.Order == before })
+		if i < 0 {
+			return ""
+		}
+		p = &all[i]
 	}
-	if i := slices.IndexFunc(all, func(x Purchase) bool { return x.Order == p.Joins }); i >= 0 {
-		return all[i].Name
-	}
-	return ""
+	return p.Name
 }
 
 // Members are the leases of a cluster's private network, each in its place.

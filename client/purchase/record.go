@@ -77,6 +77,11 @@ type Purchase struct {
 	UntilStopped bool               `json:"untilStopped,omitempty"`
 	Budget       uint64             `json:"budget,omitempty"`
 	Renewals     map[string]Renewal `json:"renewals,omitempty"`
+	// Retry says that another order follows where the machine leaves before the job has ended. After is the order that this one
+	// follows, and RetryUntil is how long a machine is looked for; zero for an order that follows none.
+	Retry      bool             `json:"retry,omitempty"`
+	After      solana.PublicKey `json:"after,omitzero"`
+	RetryUntil time.Time        `json:"retryUntil,omitzero"`
 	// Group are the order's leases that have a private network, each in its place; none for an order of one machine.
 	Group []messages.GroupMember `json:"group,omitempty"`
 	// Joins is the order whose private network these machines were added to, and First the place of the first of them there; zero

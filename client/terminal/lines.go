@@ -173,6 +173,12 @@ func (s Lines) leaseEvent(e buy.Event) {
 		s.Say(" ✗ output   of %s is not what most machines have; it is not paid", service.Short(e.Lease.Node))
 	case buy.Noticed:
 		s.Say(" ! notice   %s wants its machine back: the lease may end from %s UTC", service.Short(e.Lease.Node), service.When(e.Lease.NoticeOver()))
+	case buy.OrderedAgain:
+		s.Say(" · again    lease %s is over; order %s is for the %s that were left", service.Short(e.Lease.Address), e.Order, service.Span(int64(e.Seconds)))
+	case buy.NotOrderedAgain:
+		s.Say(" · again    nothing is ordered in place of lease %s: %v", service.Short(e.Lease.Address), e.Why)
+	case buy.NoMachineYet:
+		s.Say(" · again    no machine has order %s yet, next try in %s: %v", service.Short(e.Order), service.Span(int64(e.Pause.Seconds())), e.Why)
 	case buy.LeaseOver:
 		s.Say(" · over     %s", e)
 	case buy.LeaseServed:

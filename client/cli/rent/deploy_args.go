@@ -59,6 +59,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: "link", Usage: "pcie, nvlink or nvswitch, at least"},
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "spot", Usage: "interruptible, at machines' spot prices: a machine may end the lease after a notice of two minutes, ten minutes after its start at the earliest"},
+			&cli.BoolFlag{Name: "retry", Usage: "while this command stays: when the machine leaves by notice before the job has ended, order again for the time that is left"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
 			&cli.BoolFlag{Name: "unrecorded", Usage: "ask machines to keep no public record of how the --image started"},

@@ -19,7 +19,7 @@ func (s *session) request() (buy.Request, error) {
 		GPU: s.CLI.String("gpu"), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"), Image: s.CLI.String("image"), Unrecorded: s.CLI.Bool("unrecorded"),
 		Command: s.CLI.Args().Slice(), Volume: s.CLI.String(flagVolume), Keep: s.CLI.Bool("keep"), MinMemory: s.CLI.Uint("min-vram"), RunToCompletion: s.CLI.Bool("run-to-completion"),
 		AllowSimulated: s.CLI.Bool("allow-simulated"), Inspect: s.CLI.String(flagInspect), MinUptime: s.CLI.String("min-uptime"), MinReputation: s.CLI.String("min-reputation"),
-		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"), Spot: s.CLI.Bool("spot"),
+		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"), Spot: s.CLI.Bool("spot"), Retry: s.CLI.Bool("retry"),
 		Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
 		Migrate: s.CLI.Bool("migrate"), Detach: s.CLI.Bool("detach"), UntilStopped: s.CLI.Bool("until-stopped"), Budget: s.CLI.String("budget"), ReceiptEvery: s.CLI.Duration("receipt-every"), Registry: s.CLI.String("registry-credentials"),
 		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),

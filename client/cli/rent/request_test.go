@@ -57,7 +57,7 @@ var flagsOf = map[string]struct {
 	"MinTOPS":   {[]string{"--min-tops=1.5"}, "1.5"}, "MinBandwidth": {[]string{"--min-bandwidth=900"}, "900"},
 	"MinDown": {[]string{"--min-down=100"}, uint32(100)}, "MinUp": {[]string{"--min-up=50"}, uint32(50)},
 	"MinUptime": {[]string{"--min-uptime=99"}, "99"}, "MinReputation": {[]string{"--min-reputation=90"}, "90"}, "MinTier": {[]string{"--min-tier=2"}, uint8(2)},
-	"Link": {[]string{"--link=nvlink"}, "nvlink"}, "Guaranteed": {[]string{"--guaranteed"}, true}, "SameSite": {[]string{"--same-site"}, true}, "Spot": {[]string{"--spot"}, true},
+	"Link": {[]string{"--link=nvlink"}, "nvlink"}, "Guaranteed": {[]string{"--guaranteed"}, true}, "SameSite": {[]string{"--same-site"}, true}, "Spot": {[]string{"--spot"}, true}, "Retry": {[]string{"--retry"}, true},
 	"Memory": {[]string{"--memory=512m"}, uint64(512)}, "CPUs": {[]string{"--cpus=4"}, uint32(4)}, "Disk": {[]string{"--disk=1g"}, uint64(1024)}, "CUDA": {[]string{"--cuda=12.8"}, "12.8"},
 	"Redundancy": {[]string{"--redundancy=3"}, uint8(3)}, "Sealed": {[]string{"--sealed"}, true},
 	"AuctionSecs": {[]string{"--sealed", "--auction-secs=60"}, uint32(60)}, "RevealSecs": {[]string{"--sealed", "--reveal-secs=20"}, uint32(20)},

@@ -158,6 +158,9 @@ func (w *testbed) tally() map[string]int {
 		case f.Passed:
 			how = "passed"
 		}
+		if how == "failed" {
+			w.t.Logf("the %s check failed after %v", f.Kind, f.Latency)
+		}
 		out[fmt.Sprintf("%s %s", f.Kind, how)]++
 	}
 	w.findings = nil

@@ -501,46 +501,66 @@ impl Figures {
         *self.compute_units.get(name).unwrap_or_else(|| panic!("{name} was not measured"))
     }
 
-    /// docs/reports/compute-units.md.
-    pub fn to_markdown(&self) -> String {
+    /// The figures of commit 8d2375ff, the program before its third review.
+    fn before() -> Self {
+        let value =
+            serde_json::from_str(include_str!("../../bench/before.json")).expect("before.json is JSON");
+        Self::from_json(&value)
+    }
+
+    /// What has a target, its compute units, and the target.
+    fn targets(&self) -> [(&'static str, u64, u64); 7] {
         let settle = self.units("lease_settle_receipt").max(self.units("lease_settle_report"));
         let end_and_close = self.units("lease_end") + self.units("lease_close");
-        let targets = [
-            ("create an order", self.units("order_create"), 15_000, "300,000"),
-            ("award it, lease included", self.units("order_award"), 40_000, "250,000, and 150,000 a bid"),
-            ("settle", settle, 12_000, "250,000"),
-            ("end and close", end_and_close, 15_000, "400,000"),
-            ("vote on a report", self.units("report_vote"), 6_000, "none"),
-            ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000, "none"),
-            (
-                "prove a wrong byte of a measurement, order 16,384",
-                self.units("prove_wrong_cell"),
-                400_000,
-                "none",
-            ),
-        ];
-        let mut out = String::from(HEAD);
-        out.push_str("## Targets\n\n");
-        out.push_str("| what | compute units | target | met | Akash's Solana specification |\n");
-        out.push_str("| --- | ---: | ---: | --- | --- |\n");
-        for (what, units, target, reference) in targets {
-            let met = if units <= target { "yes" } else { "no" };
-            let (units, target) = (grouped(units), grouped(target));
-            out.push_str(&format!("| {what} | {units} | {target} | {met} | {reference} |\n"));
-        }
-        let kib = self.binary_bytes.div_ceil(1_024);
-        let met = if kib <= BINARY_KIB { "yes" } else { "no" };
-        out.push_str("\n| what | measured | target | met |\n| --- | ---: | ---: | --- |\n");
-        out.push_str(&format!("| program binary | {kib} KiB | {BINARY_KIB} KiB | {met} |\n"));
+        [
+            ("create an order", self.units("order_create"), 15_000),
+            ("award it, lease included", self.units("order_award"), 40_000),
+            ("settle", settle, 12_000),
+            ("end and close", end_and_close, 15_000),
+            ("vote on a report", self.units("report_vote"), 6_000),
+            ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000),
+            ("prove a wrong byte of a measurement, order 16,384", self.units("prove_wrong_cell"), 400_000),
+        ]
+    }
+
+    /// What accounts of a lease hold, lamports.
+    fn rents(&self) -> [(&'static str, u64); 3] {
         let (lease, both) = (self.lease.lamports, self.lease.lamports + self.order.lamports);
         let full = self.lease.at_full_rate() + self.order.at_full_rate();
-        for (what, lamports) in [
+        [
             ("rent that a live lease holds", lease),
             ("the same with its order, which several leases may share", both),
             ("the same at the older rate of 6,960 lamports a byte", full),
-        ] {
+        ]
+    }
+
+    /// docs/reports/compute-units.md.
+    pub fn to_markdown(&self) -> String {
+        let before = Self::before();
+        let references =
+            ["300,000", "250,000, and 150,000 a bid", "250,000", "400,000", "none", "none", "none"];
+        let rows = self.targets().into_iter().zip(before.targets()).zip(references);
+        let mut out = String::from(HEAD);
+        out.push_str("## Targets\n\n");
+        out.push_str("| what | compute units | before | target | met | Akash's Solana specification |\n");
+        out.push_str("| --- | ---: | ---: | ---: | --- | --- |\n");
+        for (((what, units, target), (_, was, _)), reference) in rows {
+            let met = if units <= target { "yes" } else { "no" };
+            let (units, was, target) = (grouped(units), grouped(was), grouped(target));
+            out.push_str(&format!("| {what} | {units} | {was} | {target} | {met} | {reference} |\n"));
+        }
+        let kib = self.binary_bytes.div_ceil(1_024);
+        let met = if kib <= BINARY_KIB { "yes" } else { "no" };
+        out.push_str("\n| what | measured | before | target | met |\n| --- | ---: | ---: | ---: | --- |\n");
+        let was = before.binary_bytes.div_ceil(1_024);
+        out.push_str(&format!("| program binary | {kib} KiB | {was} KiB | {BINARY_KIB} KiB | {met} |\n"));
+        for ((what, lamports), (_, was)) in self.rents().into_iter().zip(before.rents()) {
             let met = if lamports <= 6_000_000 { "yes" } else { "no" };
-            out.push_str(&format!("| {what} | {} SOL | 0.006 SOL | {met} |\n", sol(lamports)));
+            out.push_str(&format!(
+                "| {what} | {} SOL | {} SOL | 0.006 SOL | {met} |\n",
+                sol(lamports),
+                sol(was)
+            ));
         }
         let rent = sol((self.binary_bytes + 45 + 128) * 6_960);
         out.push_str(&format!(
@@ -568,7 +588,8 @@ than 2 % away from what is committed.
 Each figure is the most that a successful call used in one sequence on LiteSVM with mainnet's feature set. It is the \
 whole instruction with events and token transfers. It leaves out signature checks by the Ed25519 program, which the \
 runtime charges apart. Addresses that are searched for when an account is created cost 1,500 units a try, so other keys may \
-cost a little more or less.
+cost a little more or less. *Before* is commit `8d2375ff`, the program before its third review \
+([program/bench/before.json](../../program/bench/before.json)).
 
 ";
 

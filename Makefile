@@ -88,7 +88,7 @@ bench: ## benchmarks (BENCH=./package/... for some)
 docs: ## build the documentation's site into build/site, and fail when a link leads nowhere
 	@scripts/docs.sh
 
-clients: ## generate the Python and TypeScript clients from the OpenAPI document, check their types, pack them into build/clients
+clients: ## generate the clients from the OpenAPI document and from the program's IDL, check and test them, pack them into build/clients
 	@scripts/clients.sh
 
 api-probe: ## Schemathesis against a running gantry serve (URL=http://127.0.0.1:8484 TOKEN_FILE=token)

@@ -19,7 +19,7 @@ advisories_rust() {
   [ "$(cargo-deny --version 2>/dev/null)" = "cargo-deny $CARGO_DENY" ] ||
     cargo "+$RUST_HOST" install cargo-deny --version "$CARGO_DENY" --locked --force --root "$cache/tools"
   local crate
-  for crate in program program/tests program/tools/idl localnet/surfnet; do
+  for crate in program program/tests program/tools/idl localnet/surfnet clients/rust; do
     step "cargo-deny $crate"
     cargo-deny --manifest-path "$root/$crate/Cargo.toml" --locked check --config "$root/deny.toml" advisories || failed+=("$crate")
   done

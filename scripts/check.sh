@@ -102,6 +102,9 @@ check_go() {
       "$root/scripts/clients.sh" generate "$integration"
     fi
   done
+  if changed_in 'clients/kit/*' 'clients/rust/*' clients/vectors.json idl/gantry_market.json && have npm; then
+    "$root/scripts/clients.sh" program
+  fi
   step "layers, links and paths on pages"
   go test ./internal/layering ./internal/pages
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Generates the Python and the TypeScript client from the committed OpenAPI document, checks their types and packs them.
-# usage: clients.sh [generate] [check] [pack]          all three without an argument
+# Generates the Python and the TypeScript client from the committed OpenAPI document, checks their types and packs them. Generates the clients of the
+# program for @solana/kit and for Rust from its committed interface description, tests both, and packs the one for npm.
+# usage: clients.sh [generate] [check] [program] [pack]     all four without an argument
 #        clients.sh ray                                tests of Ray's node provider, with the generated client
 #        clients.sh skypilot                           tests of SkyPilot's plug-in, with the generated client
 #        clients.sh dstack                             tests of dstack's backend, with the generated client
@@ -26,6 +27,20 @@ check() {
   step "types of the clients"
   in_dir clients/python "$venv/bin/mypy" --cache-dir "$cache/mypy" gantry
   npm run --silent build --prefix clients/typescript
+}
+
+program() {
+  "$root/scripts/toolchain.sh" clients host
+  [ -d clients/kit/node_modules/codama ] || die "the clients of the program need node 20 and npm"
+  step "the clients of the program, from idl/gantry_market.json"
+  npm run --silent generate --prefix clients/kit
+  npm run --silent build --prefix clients/kit
+  step "the client for @solana/kit against clients/vectors.json"
+  npm run --silent test --prefix clients/kit
+  step "the client for Rust against clients/vectors.json"
+  cached_test "$cache/client-rust/$(key "$root/clients/rust/Cargo.lock" "$RUST_HOST")" clients/rust clients/rust "--quiet"
+  mkdir -p build/clients
+  (cd clients/kit && npm pack --silent --pack-destination "$root/build/clients")
 }
 
 pack() {
@@ -68,10 +83,10 @@ if [ "${1:-}" = probe ]; then
   probe "$2" "$3"
   exit
 fi
-[ $# -gt 0 ] || set -- generate check pack
+[ $# -gt 0 ] || set -- generate check program pack
 for part in "$@"; do
   case $part in
-    generate | check | pack | ray | skypilot | dstack) "$part" ;;
-    *) die "unknown part $part: want generate, check, pack, ray, skypilot, dstack or probe" ;;
+    generate | check | program | pack | ray | skypilot | dstack) "$part" ;;
+    *) die "unknown part $part: want generate, check, program, pack, ray, skypilot, dstack or probe" ;;
   esac
 done

@@ -75,6 +75,11 @@ test_go() {
     fi
   done
   [ ${#integrations[@]} -eq 0 ] || "$root/scripts/clients.sh" generate "${integrations[@]}"
+  if have npm; then
+    "$root/scripts/clients.sh" program
+  else
+    skipped+=("SKIPPED clients of the program: there is no npm")
+  fi
 }
 
 # Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change

@@ -383,7 +383,9 @@ need_clients() {
   }
   [ -d "$root/clients/typescript/node_modules/openapi-fetch" ] ||
     npm ci --prefix "$root/clients/typescript" --ignore-scripts --no-audit --no-fund
-  [ -d "$root/client/solanapay/testdata/client/node_modules/@solana/pay" ] ||
+  [ -d "$root/clients/kit/node_modules/codama" ] ||
+    npm ci --prefix "$root/clients/kit" --ignore-scripts --no-audit --no-fund --loglevel=error
+  [ -d "$root/client/solanapay/testdata/client/node_modules/@solana/pay" ] && [ -d "$root/client/solanapay/testdata/client/node_modules/@solana/actions" ] ||
     npm ci --prefix "$root/client/solanapay/testdata/client" --ignore-scripts --no-audit --no-fund
 }
 

@@ -15,5 +15,7 @@
 //   - operations.go has the operations; order.go, extend.go and forward.go have those that change something.
 //   - funding.go receives money: payments that wallets fetch (client/solanapay) and webhooks of on-ramps
 //     (client/onramp), which need no token.
+//   - actions.go hands deposits to any wallet that asks a public server (Solana Actions); actionsaudit.go says what an
+//     audit has found.
 //   - events.go writes the changes of the customer's accounts to eventlog.go's file, and streams them.
 package serve

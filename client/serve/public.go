@@ -33,7 +33,7 @@ const (
 )
 
 // heavy are beginnings of paths whose answers are read from many transactions.
-var heavy = []string{"/v1/audit/", "/v1/nodes/", "/v1/slashes", "/v1/why/", "/v1/providers/"}
+var heavy = []string{"/v1/audit/", actionAudit + "/", "/v1/nodes/", "/v1/slashes", "/v1/why/", "/v1/providers/"}
 
 func isHeavy(path string) bool {
 	for _, h := range heavy {
@@ -90,7 +90,7 @@ func (r *takenDown) Write(b []byte) (int, error) { return r.body.Write(b) }
 func (s *Server) everyone(hosts []string, next http.Handler) http.Handler {
 	visitors, _ := lru.New[netip.Prefix, *rate.Limiter](maxVisitors) // its only error is of a size that is none
 	answers, _ := lru.New[string, sharedAnswer](maxAnswers)
-	p := &publicHandler{guard: &guard{hosts: hosts}, next: next, visitors: visitors, answers: answers, files: map[string]bool{}}
+	p := &publicHandler{guard: &guard{hosts: hosts}, next: next, actions: s.o.Actions, visitors: visitors, answers: answers, files: map[string]bool{}}
 	for _, f := range s.o.Page {
 		p.files[f.Path] = true
 	}
@@ -101,6 +101,7 @@ func (s *Server) everyone(hosts []string, next http.Handler) http.Handler {
 type publicHandler struct {
 	guard    *guard
 	next     http.Handler
+	actions  *Actions        // nil for none
 	files    map[string]bool // the page's, which say for themselves how they are kept
 	mu       sync.Mutex
 	visitors *lru.Cache[netip.Prefix, *rate.Limiter]
@@ -113,6 +114,8 @@ func (p *publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !p.guard.called(r.Host):
 		problem(http.StatusMisdirectedRequest, fmt.Sprintf("the request is for the host %q, which this server is not", r.Host), "name the host with --host").write(w)
+	case p.actions != nil && isAction(r.URL.Path):
+		p.action(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		problem(http.StatusMethodNotAllowed, "this server shows the market, and changes nothing", "buy with gantry deploy, or with a gantry serve of your own").write(w)
@@ -150,7 +153,7 @@ func (p *publicHandler) admits(r *http.Request) bool {
 	}
 	p.mu.Unlock()
 	cost := 1
-	if isHeavy(r.URL.Path) {
+	if isHeavy(r.URL.Path) || r.Method == http.MethodPost {
 		cost = heavyCost
 	}
 	return l.AllowN(time.Now(), cost)

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"github.com/gantry-market/gantry/client/catalogue"
 	"github.com/gantry-market/gantry/client/service"
@@ -88,6 +89,8 @@ type Options struct {
 	Local bool
 	// Public makes a server that shows the market to everyone: it needs no token, and has nothing of an account.
 	Public bool
+	// Actions are what wallets and other sites show of a public server; nil for none.
+	Actions *Actions
 	// Metrics count requests and show the customer's accounts; nil for no figures.
 	Metrics *Metrics
 	Log     zerolog.Logger
@@ -102,8 +105,10 @@ type Server struct {
 	streams streams
 	reads   streams // of output, which end soon
 	audits  limit
-	files   limit
-	uses    uses
+	// deposits are what actions hand out in a time.
+	deposits *rate.Limiter
+	files    limit
+	uses     uses
 
 	challenges *challenges
 	// forwards are the ports that lead into containers.
@@ -174,6 +179,9 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	api.UseMiddleware(authorise, valued(api))
 	if s.o.Public {
 		s.registerPublic(api)
+		if s.o.Actions != nil {
+			s.registerActions(mux)
+		}
 		return api
 	}
 	s.register(api)

@@ -3,12 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -21,9 +24,12 @@ type PublicOptions struct {
 	Service   *service.Service
 	Root      string // the market's figures of the past are kept below it
 	Listening *Listening
-	Figures   Figures
-	Serving   func(url string) error // is told when the server answers
-	Log       zerolog.Logger
+	// Base is the public address at which wallets ask, for whom Sender, which needs no key, builds deposits; nil for no actions.
+	Base    *url.URL
+	Sender  *buy.Sender
+	Figures Figures
+	Serving func(url string) error // is told when the server answers
+	Log     zerolog.Logger
 }
 
 // ServePublic shows the market to everyone until ctx is done.
@@ -33,6 +39,14 @@ func ServePublic(ctx context.Context, o PublicOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
+	if o.Base != nil {
+		actions, end, err := openActions(ctx, o.Service, o.Sender, o.Base)
+		if err != nil {
+			return err
+		}
+		defer end()
+		public.Actions, public.Hosts = actions, append(slices.Clone(public.Hosts), o.Base.Hostname())
+	}
 	shown, err := o.Figures.open(&public)
 	if err != nil {
 		return err

@@ -79,6 +79,18 @@ type Audit struct {
 	Explorer string `json:"explorer"`
 }
 
+// Verdict says what an audit comes to.
+func Verdict(outcome string) string {
+	switch audit.Outcome(outcome) {
+	case audit.Wrong:
+		return "NOT everything adds up"
+	case audit.Unknown:
+		return "NOT KNOWN whether everything adds up: some of it could not be read"
+	default:
+		return "everything adds up"
+	}
+}
+
 // AuditOptions are those of an audit at commitment level confirmed or higher: clusters serve no history below.
 func (s *Service) AuditOptions(ctx context.Context) (audit.Options, chain.Explorer, error) {
 	mk, err := s.Load(ctx)

@@ -28,8 +28,10 @@ const (
 	label       = "Gantry credits"
 )
 
+// Icon is the picture of credits, an SVG.
+//
 //go:embed icon.svg
-var icon []byte
+var Icon []byte
 
 // ServeHTTP answers wallets: GET says who asks, POST hands out the transaction. Wallets in browsers are on pages of
 // other sites, which may read the answers: they hold nothing but what whoever has the link may know.
@@ -47,7 +49,7 @@ func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodGet && r.URL.Path == iconPath:
 		h.Set("Content-Type", "image/svg+xml")
-		_, _ = w.Write(icon)
+		_, _ = w.Write(Icon)
 	case r.Method == http.MethodGet:
 		answer(w, http.StatusOK, map[string]string{"label": label, "icon": p.o.Base.JoinPath(iconPath).String()})
 	case r.Method == http.MethodPost:

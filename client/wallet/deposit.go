@@ -22,6 +22,10 @@ func (b *Builder) BuildDeposit(ctx context.Context, amount market.USDC, referenc
 	if err := b.depositOf(ctx, p, amount, exists); err != nil {
 		return Transaction{}, err
 	}
+	if reference.IsZero() {
+		t, _, err := b.build(ctx, p)
+		return t, err
+	}
 	last := len(p.instructions) - 1
 	data, err := p.instructions[last].Data()
 	if err != nil {

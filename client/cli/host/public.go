@@ -13,8 +13,12 @@ func (s *session) servePublic() error {
 	if err != nil {
 		return err
 	}
+	base, err := s.PublicURL()
+	if err != nil {
+		return err
+	}
 	return server.ServePublic(s.Context, server.PublicOptions{
-		Client: s.Client, Service: s.Service, Root: root, Listening: s.listening(), Figures: s.figures(), Log: s.Log,
+		Client: s.Client, Service: s.Service, Root: root, Listening: s.listening(), Base: base, Sender: s.Unsigned(), Figures: s.figures(), Log: s.Log,
 		Serving: func(url string) error {
 			return s.Done(map[string]string{"url": url}, func(w *terminal.Page) {
 				fmt.Fprintf(w, "serving   %s to everyone: the market, without accounts and without a key\n", url)

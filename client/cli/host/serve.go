@@ -48,7 +48,7 @@ func serveCommand(s command.Streams) *cli.Command {
 			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of your own template, in addition to those that gantry comes with; repeat"},
 			&cli.StringSliceFlag{Name: flagNotify, Usage: "send what needs a person to this `URL`: https://…, ntfy://HOST/TOPIC, smtp://USER:PASSWORD@HOST/?from=…&to=…, or file:PATH with such a URL; repeat", EnvVars: []string{"GANTRY_NOTIFY"}},
 			&cli.BoolFlag{Name: "notify-test", Usage: "send a test notice to every URL of --notify, and end"},
-			&cli.BoolFlag{Name: "public", Usage: "show the market, and nothing else, to everyone: no token, no account, no key"},
+			&cli.BoolFlag{Name: "public", Usage: "show the market, and nothing else, to everyone: no token, no account, no key; with --public-url also actions for wallets"},
 			&cli.BoolFlag{Name: "follow-market", Usage: "follow all accounts of the market and answer searches from memory: about a GiB for 100,000 machines, and a read for each transaction of the market"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},

@@ -68,14 +68,7 @@ func (s *session) auditLease() error {
 const unread = "not known: its transaction could not be read"
 
 func verdict(w *terminal.Page, outcome, link string) {
-	text := "everything adds up"
-	switch outcome {
-	case string(audit.Wrong):
-		text = "NOT everything adds up"
-	case string(audit.Unknown):
-		text = "NOT KNOWN whether everything adds up: some of it could not be read"
-	}
-	fmt.Fprintf(w, "%s. explorer: %s\n", text, link)
+	fmt.Fprintf(w, "%s. explorer: %s\n", service.Verdict(outcome), link)
 }
 
 // judged is the failure that an audit ends with; the worst of several counts.

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { fetchTransaction, parseURL } from '@solana/pay';
 import { Connection, Keypair } from '@solana/web3.js';
+import { send } from './send.mjs';
 
 const [link, rpc, file, only] = process.argv.slice(2);
 const key = Keypair.fromSecretKey(Uint8Array.from(JSON.parse(readFileSync(file, 'utf8'))));
@@ -16,16 +17,6 @@ if (!icon.ok || icon.headers.get('content-type') !== 'image/svg+xml') throw new 
 const connection = new Connection(rpc, 'confirmed');
 const transaction = await fetchTransaction(connection, key.publicKey, url, { commitment: 'confirmed' });
 const out = { label: asked.label, signers: transaction.signatures.map((s) => s.publicKey.toBase58()), instructions: transaction.instructions.length };
-if (only !== 'fetch') {
-  transaction.partialSign(key);
-  out.signature = await connection.sendRawTransaction(transaction.serialize());
-  for (let n = 0; ; n++) {
-    const { value: [s] } = await connection.getSignatureStatuses([out.signature]);
-    if (s?.err) throw new Error(`refused: ${JSON.stringify(s.err)}`);
-    if (['confirmed', 'finalized'].includes(s?.confirmationStatus)) break;
-    if (n > 100) throw new Error('the transaction was not confirmed');
-    await new Promise((done) => setTimeout(done, 200));
-  }
-}
+if (only !== 'fetch') out.signature = await send(connection, transaction, key);
 console.log(JSON.stringify(out));
 process.exit(0); // the connection keeps its socket

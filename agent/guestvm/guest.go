@@ -281,7 +281,7 @@ func (g *guest) end(why runtime.Reason) {
 }
 
 // codes are exit codes as a machine without guests gives them. That of a sealed end only the customer knows.
-var codes = map[runtime.Reason]int{ReasonGuestEnded: 137, runtime.ReasonStopped: 143, runtime.ReasonWall: 137, runtime.ReasonDisk: 137}
+var codes = map[runtime.Reason]int{ReasonSealed: -1, ReasonGuestEnded: 137, runtime.ReasonStopped: 143, runtime.ReasonWall: 137, runtime.ReasonDisk: 137}
 
 // messagesOf say what happened.
 var messagesOf = map[runtime.Reason]string{

@@ -77,8 +77,10 @@ for part in "$@"; do
     ;;
   # Container images that are built and run.
   images) "$root/scripts/toolchain.sh" sandbox && "$root/scripts/build.sh" surfnet go && go test -tags e2e -count=1 -timeout 30m -v ./packaging/images ;;
-  # The measured guest's image, built twice from empty caches, and booted with a TPM. It runs a container.
-  guest) "$root/scripts/toolchain.sh" guest && GANTRY_TEST_ALL=1 go test -count=1 -timeout 2h -v ./guest/... ;;
+  # The measured guest's image, built twice from empty caches, and booted with a TPM. It runs a container. Agents start it for leases.
+  guest) "$root/scripts/toolchain.sh" guest && GANTRY_TEST_ALL=1 go test -count=1 -timeout 2h -v ./guest/... ./agent/guestvm &&
+    # In a network of its own, with an address by which guests reach a registry.
+    "$root/scripts/build.sh" surfnet go && unshare -n sh -c 'ip link set lo up && ip addr add 10.77.0.1/32 dev lo && go test -tags e2e -run InAMeasuredGuest -count=1 -timeout 30m -v ./localnet/scenario' ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;

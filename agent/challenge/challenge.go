@@ -27,7 +27,7 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
-// Options of New. All but Evidence, TPM, Guest, Genesis, Tenant and Now are required.
+// Options of New. All but Evidence, TPM, Guest, Measured, Genesis, Tenant and Now are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -46,6 +46,9 @@ type Options struct {
 	// Tenant is the digest of the job that was ordered, for a key of a live lease's customer; nil where customers are not answered. Error:
 	// *RefusedError when it is not.
 	Tenant func(ctx context.Context, key, lease solana.PublicKey) (job [32]byte, err error)
+	// Measured is the measured guest of a lease, which it starts at the first call; nil for a node that starts none. Errors: ErrBoots,
+	// *RefusedError.
+	Measured func(ctx context.Context, lease solana.PublicKey) (Measured, error)
 	// TPM is the machine's, nil without one.
 	TPM TPM
 	// Guest is this process's own key, which the evidence shows; nil where it shows none.

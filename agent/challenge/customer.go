@@ -141,6 +141,9 @@ func (s *Server) Attest(ctx context.Context, from solana.PublicKey, req messages
 	if err != nil {
 		return out, err
 	}
+	if req.Guest {
+		return s.measured(ctx, req, job)
+	}
 	switch {
 	case req.TPM != nil && s.o.TPM == nil:
 		out.Refused, out.NoTPM = "this machine shows no TPM", true
@@ -165,6 +168,18 @@ func (s *Server) Attest(ctx context.Context, from solana.PublicKey, req messages
 	return out, nil
 }
 
+// otherTime is what is said of a question that is not open now.
+const otherTime = "the question is open at another time; is a clock wrong?"
+
+// question is the challenge of a customer's; open is false where it is not open now.
+func (s *Server) question(req messages.AttestRequest) (c attest.Challenge, open bool) {
+	left := time.Unix(req.Expiry, 0).Sub(s.o.Now())
+	return attest.Challenge{
+		GenesisHash: s.o.Genesis, Program: market.ProgramID, ID: attest.LeaseID(req.Lease, req.Nonce), Node: s.o.Node,
+		NodeKey: s.o.Signer.PublicKey(), SlotHash: req.SlotHash, Expiry: req.Expiry,
+	}, left >= -maxClockOff && left <= maxChallengeOpen+maxClockOff
+}
+
 // attest does one step for a customer, whose turn it is.
 func (s *Server) attest(ctx context.Context, from solana.PublicKey, req messages.AttestRequest, job [32]byte, out *messages.AttestAnswer) error {
 	if req.TPM != nil {
@@ -175,14 +190,10 @@ func (s *Server) attest(ctx context.Context, from solana.PublicKey, req messages
 		}
 		return ctx.Err()
 	}
-	left := time.Unix(req.Expiry, 0).Sub(s.o.Now())
-	if left < -maxClockOff || left > maxChallengeOpen+maxClockOff {
-		out.Refused = "the question is open at another time; is a clock wrong?"
+	challenge, open := s.question(req)
+	if !open {
+		out.Refused = otherTime
 		return nil
-	}
-	challenge := attest.Challenge{
-		GenesisHash: s.o.Genesis, Program: market.ProgramID, ID: attest.LeaseID(req.Lease, req.Nonce), Node: s.o.Node,
-		NodeKey: s.o.Signer.PublicKey(), SlotHash: req.SlotHash, Expiry: req.Expiry,
 	}
 	key, err := seal.New(seal.Subject{Lease: req.Lease, Job: job})
 	if err != nil {

@@ -63,6 +63,8 @@ type Config struct {
 	LocalRegistries bool `yaml:"local_registries,omitempty"`
 	// Network is that of containers.
 	Network LeaseNetwork `yaml:"lease_network,omitempty"`
+	// Guest is how measured guests are started.
+	Guest Guest `yaml:"guest,omitempty"`
 	// Price is the pricing policy: USDC per GPU-hour, "auto" or "auto:FLOOR".
 	Price string `yaml:"price,omitempty"`
 	// Power, Watts and Wear are what a GPU-hour costs its owner: USDC per kWh, watts a GPU, USDC per GPU-hour. Bids in
@@ -197,6 +199,9 @@ func (c Config) Complete() (Config, error) {
 		return c, err
 	}
 	if _, err := c.Network.Options(); err != nil {
+		return c, err
+	}
+	if err := c.Guest.check(); err != nil {
 		return c, err
 	}
 	if len(c.Region) > 16 || len(c.Site) > 16 {

@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/agent/device"
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/group"
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
@@ -86,6 +87,7 @@ type Agent struct {
 	txm     *txm.Manager
 	machine *host.Machine
 	runtime runtime.Runtime
+	virtual *guestvm.Runtime // nil for none
 	images  func() (image.Usage, bool, error)
 	trouble []string // with the network of containers
 	p2p     *p2p.Node
@@ -299,6 +301,7 @@ func (a *Agent) close() {
 	if a.p2p != nil {
 		warn("network", a.p2p.Close())
 	}
+	a.closeVirtual()
 	warn("GPUs", device.Close(a.devices))
 	if a.machine != nil {
 		warn("machine", a.machine.Close())

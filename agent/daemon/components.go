@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/evidence"
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
@@ -128,6 +129,7 @@ func (a *Agent) assemble(node market.Node) error {
 	}
 	a.leases, err = lease.New(lease.Options{
 		Chain: a.chain, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
+		Guests:   a.virtual,
 		Node:     shared(node.Spec, a.machine.Inventory),
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked:      func() time.Time { return time.Unix(0, a.asked.Load()) },
@@ -143,7 +145,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.claim,
-		Signer:       a.key, Genesis: a.genesis, Now: a.clock.Now, Tenant: a.tenant,
+		Signer:       a.key, Genesis: a.genesis, Now: a.clock.Now, Tenant: a.tenant, Measured: a.measuredGuest,
 	}
 	t := a.simulation().tpm(evidence.NewTPM(a.machine.Inventory))
 	if t != nil {
@@ -182,6 +184,21 @@ func (a *Agent) tenant(ctx context.Context, key, of solana.PublicKey) ([32]byte,
 		err = &challenge.RefusedError{Why: refused.Why}
 	}
 	return digest, err
+}
+
+// measuredGuest is the guest of a lease, whose customer asks it. Errors: challenge.ErrBoots, *challenge.RefusedError.
+func (a *Agent) measuredGuest(ctx context.Context, of solana.PublicKey) (challenge.Measured, error) {
+	client, err := a.leases.MeasuredGuest(ctx, of)
+	var refused *lease.RefusedError
+	switch {
+	case errors.Is(err, guestvm.ErrBoots):
+		return nil, challenge.ErrBoots
+	case errors.As(err, &refused):
+		return nil, &challenge.RefusedError{Why: refused.Why}
+	case err != nil:
+		return nil, err
+	}
+	return client, nil
 }
 
 // checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would detect

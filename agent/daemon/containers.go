@@ -6,6 +6,8 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/agent/guestvm"
+	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -32,10 +34,57 @@ func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error 
 	}
 	a.openGroup = process.OpenGroup
 	a.runtime, a.images, a.trouble = process, process.Images, process.NetworkTrouble()
+	if err := a.openVirtual(); err != nil {
+		return err
+	}
 	for _, what := range a.trouble {
 		a.log.Warn().Msg(what)
 	}
 	return process.CleanImages(ctx)
+}
+
+// openVirtual makes what runs measured guests, where the settings name an image. A machine that lacks what they need says so, and serves
+// other leases.
+func (a *Agent) openVirtual() error {
+	s, wanted := a.cfg.Guest.Settings()
+	if !wanted {
+		return nil
+	}
+	o := guestvm.Options{Settings: s, Folder: a.cfg.GuestsDir(), Log: a.log.With().Str("part", "guests").Logger()}
+	if !a.local { // on a local network a guest fetches its image from the machine itself
+		settings, err := a.cfg.Network.Options()
+		if err != nil {
+			return err
+		}
+		settings.Owner = o.Folder
+		net, err := network.New(settings)
+		if err != nil {
+			return err
+		}
+		if err := net.Sweep(nil); err != nil { // of guests that ended with an agent that was killed
+			return err
+		}
+		o.Network = net.Plan
+	}
+	var err error
+	if a.virtual, err = guestvm.New(a.runtime, o); err != nil {
+		return err
+	}
+	a.runtime = a.virtual
+	switch err := s.Check(); {
+	case err != nil:
+		a.log.Error().Err(err).Msg("measured guests cannot start: orders with --guest are declined")
+	case s.Accelerator == guestvm.TCG:
+		a.log.Warn().Msg("measured guests run on an emulated processor, which is slow: they are for trials alone")
+	}
+	return nil
+}
+
+// closeVirtual ends the measured guests.
+func (a *Agent) closeVirtual() {
+	if a.virtual != nil {
+		a.virtual.Close()
+	}
 }
 
 // openGPUs finds out how containers get the machine's GPUs; nil: they get none. Without them a node of a cluster that is not local would

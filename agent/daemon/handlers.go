@@ -142,14 +142,17 @@ func (h *handlers) refusal(err error) (string, error) {
 }
 
 func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req messages.DeployRequest) (messages.LeaseAnswer, error) {
-	if len(req.Sealed) > 0 {
+	take := h.leases.Deploy
+	if req.Guest {
+		take = h.leases.DeployGuest // it is sealed to the guest, and not to this machine
+	} else if len(req.Sealed) > 0 {
 		opened, why := h.opened(req)
 		if why != "" {
 			return messages.LeaseAnswer{Version: messages.Version, Status: messages.LeaseStatus{Lease: req.Lease, State: messages.LeaseWaiting}, Refused: why}, nil
 		}
 		req = opened
 	}
-	st, err := h.leases.Deploy(ctx, from, req)
+	st, err := take(ctx, from, req)
 	var refused *lease.RefusedError
 	unknown := errors.As(err, &refused) && refused.Unknown
 	why, err := h.refusal(err)

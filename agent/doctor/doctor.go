@@ -63,6 +63,7 @@ func Checks() []Check {
 		{"cgroups", checkCgroups},
 		{"network", checkNetwork},
 		{"volumes", checkVolumes},
+		{"guest", checkGuest},
 		{"disk", checkDisk},
 		{"memory", checkMemory},
 		{"clock-sync", checkClockSync},

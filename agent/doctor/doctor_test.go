@@ -20,6 +20,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
@@ -63,13 +64,13 @@ func healthy(t *testing.T) (*Machine, *fakerpc.Server) {
 	require.NoError(t, os.Mkdir(data, 0o700))
 	m := &Machine{
 		Root: t.TempDir(), UID: os.Geteuid(), NVML: n,
-		Config:    config.Config{DataDir: data, NodeKey: filepath.Join(data, "node.json"), Inventory: config.InventoryNVML, RPC: s.URL(), WS: s.WS()},
+		Config:    config.Config{DataDir: data, NodeKey: filepath.Join(data, "node.json"), Inventory: config.InventoryNVML, RPC: s.URL(), WS: s.WS(), Guest: config.Guest{Image: "guest.efi"}},
 		LookPath:  func(name string) (string, error) { return "/usr/bin/" + name, nil },
 		FindRunsc: func() string { return "/usr/bin/runsc" },
 		Output:    func(context.Context, string, ...string) ([]byte, error) { return []byte("version 1\nspec 2\n"), nil },
 		FindBLAS:  func() error { return nil },
 		Supported: func(context.Context, string, string) error { return nil },
-		Network:   func() error { return nil }, Volumes: func() error { return nil },
+		Network:   func() error { return nil }, Volumes: func() error { return nil }, Guest: func(guestvm.Settings) error { return nil },
 		Free:     func(string) (uint64, error) { return 500 * gib, nil },
 		Adjtimex: func(*unix.Timex) (int, error) { return unix.TIME_OK, nil },
 	}
@@ -310,6 +311,12 @@ func systemFaults() []fault {
 		{"network", Error, "modprobe", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.Network = func() error { return errTest } }},
 		{"network", Error, "sudo", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.UID = 1000 }},
 		{"volumes", Warning, "e2fsprogs", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.Volumes = func() error { return errTest } }},
+		{"guest", Warning, "qemu-system-x86", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.Config.Guest, m.Guest = config.Guest{Image: "guest.efi"}, func(guestvm.Settings) error { return errTest }
+		}},
+		{"guest", Warning, "kvm", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.Config.Guest, m.Guest = config.Guest{Image: "guest.efi", Accelerator: "tcg"}, func(guestvm.Settings) error { return nil }
+		}},
 		{"clock-sync", Warning, "chrony", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
 			m.Adjtimex = func(*unix.Timex) (int, error) { return unix.TIME_ERROR, nil }
 		}},

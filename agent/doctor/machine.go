@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -41,6 +42,8 @@ type Machine struct {
 	Supported func(ctx context.Context, runsc, version string) error
 	// Network and Volumes say why containers can have none, or nothing.
 	Network, Volumes func() error
+	// Guest says why measured guests cannot start, or nothing.
+	Guest func(guestvm.Settings) error
 	// Free returns the bytes that are free in a folder's file system.
 	Free func(path string) (uint64, error)
 	// Adjtimex is the kernel's clock.
@@ -61,7 +64,7 @@ type readings struct {
 func This(cfg config.Config) (*Machine, error) {
 	m := &Machine{
 		Config: cfg, UID: os.Geteuid(), NVML: nvml.New(), LookPath: exec.LookPath, FindRunsc: cfg.FindRunsc,
-		FindBLAS: cuda.FindBLAS, Supported: gpus.Check, Network: network.Check, Volumes: runtime.CheckVolumes, Free: free, Adjtimex: unix.Adjtimex,
+		FindBLAS: cuda.FindBLAS, Supported: gpus.Check, Network: network.Check, Volumes: runtime.CheckVolumes, Guest: guestvm.Settings.Check, Free: free, Adjtimex: unix.Adjtimex,
 		Output: func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			return exec.CommandContext(ctx, path, args...).Output()
 		},

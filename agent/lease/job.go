@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -142,7 +143,7 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 	gpus := bits.OnesCount64(r.GPUMask)
 	share := m.share(r)
 	s := runtime.Spec{
-		LeaseID: keyString(r.Address), GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
+		LeaseID: keyString(r.Address), Guest: r.Job.Guest, GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
 		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image, Network: r.Job.Network,
 		Limits: runtime.Limits{
 			CPUs:      minLimit(float64(r.Job.CPUs), share.CPUs),
@@ -273,6 +274,10 @@ func describe(e store.Exit) string {
 		return "the job is suspended"
 	case runtime.ReasonStartFailed:
 		return "the job could not be started"
+	case guestvm.ReasonSealed:
+		return "the job is over, and its exit code is sealed for its customer"
+	case guestvm.ReasonGuestEnded:
+		return "the measured guest ended before its job"
 	}
 	return "the job ended, its exit is not known"
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
@@ -69,6 +70,8 @@ type Options struct {
 	Domain records.Domain
 	// GPUUUIDs by index, for the job's environment.
 	GPUUUIDs []string
+	// Guests are the measured guests of leases, which Runtime runs; nil where this machine starts none.
+	Guests *guestvm.Runtime
 	// Node is the whole machine's share.
 	Node jobspec.Share
 	// Identity is the machine's key, of which the host keys of containers are derived.

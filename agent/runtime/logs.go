@@ -99,6 +99,11 @@ func (l *logReader) Read(b []byte) (int, error) {
 
 func (l *logReader) Close() error { return l.f.Close() }
 
+// Follow reads a file that may still grow, with follow until over says that it does not.
+func Follow(ctx context.Context, f *os.File, follow bool, over func() bool) io.ReadCloser {
+	return &logReader{ctx: ctx, f: f, follow: follow, over: over}
+}
+
 // OutputPath is the file of what a job prints, in the folder of all jobs.
 func OutputPath(root, leaseID string) string {
 	return leaseDir(filepath.Join(root, leaseID)).log(Output)

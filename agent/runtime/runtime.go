@@ -133,6 +133,8 @@ type Spec struct {
 	Network string `json:"network,omitempty"`
 	// Volume of the container; nil for none.
 	Volume *messages.Volume `json:"volume,omitempty"`
+	// Guest: the job came sealed to a measured guest, which alone knows what it is. See package guestvm.
+	Guest bool `json:"guest,omitempty"`
 	// Group is the container's place in a private network; nil for none.
 	Group *Group `json:"group,omitempty"`
 	// VolumeKey opens the volume; only Start needs it. It is written nowhere.

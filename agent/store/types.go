@@ -102,6 +102,8 @@ type Job struct {
 	ShmMiB uint64 `json:"shm_mib,omitempty"`
 	// Unrecorded: nobody is told how the image has started here.
 	Unrecorded bool `json:"unrecorded,omitempty"`
+	// Guest: the job is sealed to the lease's measured guest, and nothing else of it is known here.
+	Guest bool `json:"guest,omitempty"`
 }
 
 // Exit is how a job ended.

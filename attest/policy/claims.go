@@ -105,6 +105,8 @@ type Claims struct {
 	// Shown is the tier that a customer may go by: Tier, but where the policy allows what is synthetic, simulated GPUs
 	// count as GPUs.
 	Shown uint8
+	// Guest is what the evidence lacks to show a measured guest, in words; empty for one. It has no GPU, and so no tier.
+	Guest []string
 }
 
 // Of returns the pieces of a kind.

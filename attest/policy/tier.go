@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gantry-market/gantry/attest"
 )
@@ -34,6 +35,7 @@ func (e *evaluation) tier() {
 		base = append(base, "a signature rests on a root that its maker did not make")
 	}
 	e.c.Shown = highest(append(base, one...), two, three)
+	e.c.Guest = slices.Concat(base, two, e.needs(attest.KindGuest), e.p.measures())
 	if e.c.Simulated {
 		base = append(base, "the GPUs are simulated")
 		if !e.p.AllowSynthetic {
@@ -50,6 +52,22 @@ func (e *evaluation) tier() {
 	case 2:
 		e.why(3, three)
 	}
+}
+
+// imagePCR is the register in which a measured guest's kernel, memory disk and command line are.
+const imagePCR = 11
+
+// measures says what keeps a policy from telling one image of a guest from another.
+func (p Policy) measures() []string {
+	if p.Images() {
+		return nil
+	}
+	return []string{fmt.Sprintf("the policy names no image: it has no value of PCR %d", imagePCR)}
+}
+
+// Images reports whether the policy names the images that a measured guest may have been started with.
+func (p Policy) Images() bool {
+	return slices.ContainsFunc(p.TPM.PCRs, func(r PCR) bool { return r.Index == imagePCR && len(r.Values) > 0 })
 }
 
 // highest is the tier of evidence of which something is missing for each: one for any at all.

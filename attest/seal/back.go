@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"bytes"
 	"crypto/cipher"
 	"encoding/binary"
 	"errors"
@@ -16,8 +17,12 @@ var ErrBack = errors.New("not the next record of what answers the sealed message
 // Overhead is by how much a record is longer sealed than open.
 const Overhead = chacha20poly1305.Overhead
 
+// ErrReader: not what Keep of a reader has given.
+var ErrReader = errors.New("not the key of a reader")
+
 // back is the way from a key's owner to who has sealed a message to it.
 type back struct {
+	key  []byte
 	aead cipher.AEAD
 
 	mu sync.Mutex
@@ -30,11 +35,15 @@ func newBack(export func(context string, length int) ([]byte, error)) (*back, er
 	if err != nil {
 		return nil, fmt.Errorf("seal: key of the answers: %w", err)
 	}
+	return backOf(key)
+}
+
+func backOf(key []byte) (*back, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
 		return nil, fmt.Errorf("seal: key of the answers: %w", err)
 	}
-	return &back{aead: aead}, nil
+	return &back{key: key, aead: aead}, nil
 }
 
 // nonce is that of the record whose turn it is.
@@ -56,6 +65,18 @@ func (w *Writer) Seal(record []byte) []byte {
 
 // Reader opens the records in their order. It is safe for concurrent use.
 type Reader struct{ b *back }
+
+// Keep is the reader's key, with which [Again] reads the records once more. It is as secret as they are.
+func (r *Reader) Keep() []byte { return bytes.Clone(r.b.key) }
+
+// Again reads the records from the first one on, with the key of a reader. Error: ErrReader.
+func Again(key []byte) (*Reader, error) {
+	if len(key) != chacha20poly1305.KeySize {
+		return nil, ErrReader
+	}
+	b, err := backOf(bytes.Clone(key))
+	return &Reader{b}, err
+}
 
 // Open opens the next record. One that does not open does not count. Error: ErrBack.
 func (r *Reader) Open(sealed []byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -44,6 +45,9 @@ type Lease struct {
 	// Job is the digest of the ordered job, for whose secrets the machine must name a key; zero where nothing is to be
 	// sealed.
 	Job [32]byte
+	// Guest asks the measured guest of the lease in place of the machine. It has no GPU, and so no tier: its TPM must show an image that
+	// the policy names.
+	Guest bool
 	// Tier is that which the machine must reach; 0 for the highest that the policy can give.
 	Tier uint8
 	// Now is the chain's time.
@@ -63,6 +67,8 @@ type Proof struct {
 	// Sealer seals to the key that the machine has made for the lease and its job; nil where none was asked for, and for a
 	// machine that was refused.
 	Sealer *seal.Sealer `json:"-"`
+	// Declined: the machine gives no answer, and says why.
+	Declined bool `json:"-"`
 }
 
 // Ask sends the machine of a lease a fresh nonce, and verifies its answer. Where it refuses the machine, the summary says
@@ -102,13 +108,16 @@ type question struct {
 }
 
 // refusedError is the error of a machine that does not do what it is asked for, or does it wrongly.
-type refusedError struct{ why string }
+type refusedError struct {
+	why      string
+	declined bool // by the machine itself
+}
 
 func (e *refusedError) Error() string { return e.why }
 
 // ask asks the machine, again while it answers others. Error: *refusedError, the caller's.
 func (q *question) ask(ctx context.Context, req messages.AttestRequest) (messages.AttestAnswer, error) {
-	req.Version, req.Lease, req.Nonce = messages.Version, q.Address, q.nonce
+	req.Version, req.Lease, req.Nonce, req.Guest = messages.Version, q.Address, q.nonce, q.Guest
 	for {
 		answer, err := q.call(ctx, req)
 		switch {
@@ -116,7 +125,7 @@ func (q *question) ask(ctx context.Context, req messages.AttestRequest) (message
 			return answer, err
 		case answer.Again && wait.For(ctx, askPause) == nil:
 		case answer.Refused != "" && !answer.NoTPM:
-			return answer, &refusedError{"the machine says: " + printable.Text(answer.Refused)}
+			return answer, &refusedError{"the machine says: " + printable.Text(answer.Refused), true}
 		default:
 			return answer, nil
 		}
@@ -143,7 +152,7 @@ func (q *question) enrol(ctx context.Context) error {
 	enroller := tpm.NewEnroller(tpm.EnrolOptions{Trust: trust, TTL: openFor})
 	challenge, err := enroller.Challenge(subject, tpm.Request{AK: keys.TPM.AK, EK: keys.TPM.EK, Chain: keys.TPM.Chain}, q.Now())
 	if err != nil {
-		return &refusedError{"its TPM is none that the policy trusts: " + printable.Text(err.Error())}
+		return &refusedError{why: "its TPM is none that the policy trusts: " + printable.Text(err.Error())}
 	}
 	opened, err := q.ask(ctx, messages.AttestRequest{TPM: &messages.TPMStep{IDObject: challenge.Credential.IDObject, EncryptedSeed: challenge.Credential.EncryptedSeed}})
 	if err != nil {
@@ -155,7 +164,7 @@ func (q *question) enrol(ctx context.Context) error {
 	}
 	seen, err := enroller.Finish(subject, challenge.ID, secret, q.Now())
 	if err != nil {
-		return &refusedError{"its TPM did not open the secret that was sealed to it: " + printable.Text(err.Error())}
+		return &refusedError{why: "its TPM did not open the secret that was sealed to it: " + printable.Text(err.Error())}
 	}
 	q.seen = &seen
 	return nil
@@ -173,10 +182,10 @@ func (q *question) enrolled(ak tpm.Name) (tpm.Enrolment, bool) {
 func (q *question) judge(raw []byte, want attest.Challenge) (Proof, error) {
 	b, err := bundle.Parse(raw)
 	if err != nil {
-		return q.proof(nil, &refusedError{"its answer is no evidence: " + printable.Text(err.Error())})
+		return q.proof(nil, &refusedError{why: "its answer is no evidence: " + printable.Text(err.Error())})
 	}
 	if why := other(b.Challenge, want); why != "" {
-		return q.proof(nil, &refusedError{why})
+		return q.proof(nil, &refusedError{why: why})
 	}
 	r := &Request{Bundle: b, Policy: q.Document.Policy, Collateral: []attest.Collateral{q.Document.Collateral}, At: q.Now(), enrolled: q.enrolled}
 	v, err := verify(r)
@@ -184,21 +193,24 @@ func (q *question) judge(raw []byte, want attest.Challenge) (Proof, error) {
 		return Proof{}, err
 	}
 	if problem := plainProblem(&v.evidence); problem != "" {
-		return q.proof(v, &refusedError{problem})
+		return q.proof(v, &refusedError{why: problem})
 	}
-	if v.claims.Shown < q.least {
-		return q.proof(v, &refusedError{q.below(v)})
+	if q.Guest && len(v.claims.Guest) > 0 {
+		return q.proof(v, &refusedError{why: "it has not shown a measured guest: " + printable.Text(strings.Join(v.claims.Guest, "; "))})
+	}
+	if !q.Guest && v.claims.Shown < q.least {
+		return q.proof(v, &refusedError{why: q.below(v)})
 	}
 	if q.Job == [32]byte{} {
 		return q.proof(v, nil)
 	}
 	keys := b.OfKind(attest.KindSeal)
 	if len(keys) != 1 {
-		return q.proof(v, &refusedError{"it names no key to which the job could be sealed"})
+		return q.proof(v, &refusedError{why: "it names no key to which the job could be sealed"})
 	}
 	sealer, err := seal.Read(keys[0], seal.Subject{Lease: q.Address, Job: q.Job})
 	if err != nil {
-		return q.proof(v, &refusedError{"the key that it names is not for this lease and job: " + printable.Text(err.Error())})
+		return q.proof(v, &refusedError{why: "the key that it names is not for this lease and job: " + printable.Text(err.Error())})
 	}
 	p, err := q.proof(v, nil)
 	p.Sealer = sealer
@@ -250,6 +262,7 @@ func (q *question) proof(v *verified, err error) (Proof, error) {
 		why = refused.why
 	}
 	p, err := q.verdict(why)
+	p.Declined = refused != nil && refused.declined
 	if err != nil || v == nil {
 		return p, err
 	}

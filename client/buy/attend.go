@@ -74,6 +74,9 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 		return messages.LeaseStatus{}, nil // the machine is gone, and its job with it
 	}
 	st := d.lastStatus(ctx, l)
+	if d.p.Guest {
+		st = d.remote.ends.ended(l.Address, st)
+	}
 	if !d.r.args.RunToCompletion {
 		if cur, ok := d.v.Lease(l.Address); ok && cur.State() == market.LeaseRunning {
 			d.b.tell(Exited{Lease: cur, ExitCode: int(st.ExitCode)})

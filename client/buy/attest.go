@@ -103,6 +103,9 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 	if d.p.Attest == "" {
 		return nil
 	}
+	if handed, err := d.inGuest(ctx, l); handed || err != nil {
+		return err
+	}
 	policy, err := attestation.ParseDocument([]byte(d.p.Attest))
 	if err != nil {
 		return err
@@ -115,7 +118,7 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 	defer cancel()
 	stop := d.b.waiting(Wait{For: WaitProof, Order: d.order})
 	asked := attestation.Lease{
-		Address: l.Address, Node: l.Node, Document: policy, Job: d.p.Args.JobDigest, Now: func() time.Time { return d.b.service.Clock.Latest(ctx) },
+		Address: l.Address, Node: l.Node, Document: policy, Job: d.p.Args.JobDigest, Guest: d.p.Guest, Now: func() time.Time { return d.b.service.Clock.Latest(ctx) },
 	}
 	proof, err := d.remote.attest(actx, d.b.client, l, asked)
 	stop()
@@ -133,7 +136,9 @@ func (d *deal) proves(ctx context.Context, l market.Lease) error {
 		return err
 	}
 	d.b.tell(Attested{Lease: l, Attestation: proof.Summary})
-	if why := proof.Err(); why != nil {
+	if why := proof.Err(); why != nil && d.p.Guest && proof.Declined {
+		return refusedJob(l, &service.RefusedByNode{Why: proof.Summary.Why})
+	} else if why != nil {
 		bad := &badMachine{l, "got nothing of the job", why}
 		if before || l.State() != market.LeaseAwarded {
 			bad.what = "gets nothing more of the job"
@@ -156,6 +161,10 @@ func (d *deal) deploy(ctx context.Context, l market.Lease, c *messages.RegistryC
 	req := messages.DeployRequest{
 		Version: messages.Version, Lease: l.Address, Job: d.r.job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked, Group: d.group(l.Address), Unrecorded: d.p.Unrecorded,
 	}
+	if handed, err := d.inGuest(ctx, l); handed || err != nil {
+		return messages.LeaseStatus{Lease: l.Address, State: messages.LeaseRunning}, err
+	}
+	keep := d.keepOutputKey(l)
 	for tries := 0; ; tries++ {
 		d.jobs.Lock()
 		sealer := d.sealers[l.Address]
@@ -163,7 +172,7 @@ func (d *deal) deploy(ctx context.Context, l market.Lease, c *messages.RegistryC
 		if d.p.Attest != "" && sealer == nil {
 			return messages.LeaseStatus{}, fmt.Errorf("lease %s: its machine has not proved itself, and gets no job", l.Address)
 		}
-		st, err := d.remote.deploy(ctx, l, req, sealer)
+		st, err := d.remote.deploy(ctx, l, req, sealer, keep)
 		var refusal *service.RefusedByNode
 		if sealer == nil || !errors.As(err, &refusal) || refusal.Why != messages.SealLost || tries == attestTries {
 			return st, err

@@ -49,6 +49,9 @@ func (r terms) fingerprint() ([32]byte, error) {
 	if r.request.Attest != "" {
 		asks = append(asks, "attest", r.request.Attest)
 	}
+	if r.request.Guest {
+		asks = append(asks, "guest")
+	}
 	raw, err := json.Marshal(asks)
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("request: %w", err)
@@ -159,7 +162,8 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry, p.Unrecorded = asked.Registry, asked.Unrecorded
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
-	p.Verify, p.Inspect, p.Attest, p.UntilStopped, p.Retry = asked.Verify, asked.Inspect, asked.Attest, asked.UntilStopped, asked.Retry
+	p.Verify, p.Inspect, p.Attest, p.Guest = asked.Verify, asked.Inspect, asked.Attest, asked.Guest
+	p.UntilStopped, p.Retry = asked.UntilStopped, asked.Retry
 	most, err := asked.budget()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/attest/seal"
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -45,6 +46,9 @@ type Remote struct {
 	keepers []solana.PublicKey
 	log     zerolog.Logger
 	close   func()
+	// Folder has the keys of outputs that measured guests have sealed; nil where none are known.
+	Folder *purchase.Folder
+	ends   guestEnds
 }
 
 // Network is a membership of the network that several calls share. A machine keeps one connection of a key: a second
@@ -131,7 +135,11 @@ func (b *Buyer) dial(ctx context.Context, v *view.View) (*Remote, error) {
 	if err := b.canAttend(); err != nil {
 		return nil, err
 	}
-	return Dial(ctx, Dialling{Client: b.client, Key: b.o.Key, Shared: b.o.Network, Log: b.log}, v)
+	r, err := Dial(ctx, Dialling{Client: b.client, Key: b.o.Key, Shared: b.o.Network, Log: b.log}, v)
+	if err == nil {
+		r.Folder = b.folder
+	}
+	return r, err
 }
 
 // Know takes the keepers and their addresses from a view.
@@ -198,10 +206,10 @@ func Call[Req, Resp any](ctx context.Context, r *Remote, node solana.PublicKey, 
 }
 
 // deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends: sealed, each time anew,
-// where there is a sealer. Grants that were issued until the request's time are void there.
-func (r *Remote) deploy(ctx context.Context, l market.Lease, plain messages.DeployRequest, sealer *seal.Sealer) (messages.LeaseStatus, error) {
+// where there is a sealer, and to a measured guest where the keys of its output are kept. Grants that were issued until the request's time are void there.
+func (r *Remote) deploy(ctx context.Context, l market.Lease, plain messages.DeployRequest, sealer *seal.Sealer, keep func(*seal.Reader) error) (messages.LeaseStatus, error) {
 	for {
-		req, err := sealed(plain, sealer)
+		req, err := sealed(plain, sealer, keep)
 		if err != nil {
 			return messages.LeaseStatus{}, err
 		}
@@ -223,7 +231,7 @@ func (r *Remote) deploy(ctx context.Context, l market.Lease, plain messages.Depl
 }
 
 // sealed is a request as it is sent: as it is without a sealer.
-func sealed(plain messages.DeployRequest, s *seal.Sealer) (messages.DeployRequest, error) {
+func sealed(plain messages.DeployRequest, s *seal.Sealer, keep func(*seal.Reader) error) (messages.DeployRequest, error) {
 	if s == nil {
 		return plain, nil
 	}
@@ -233,8 +241,12 @@ func sealed(plain messages.DeployRequest, s *seal.Sealer) (messages.DeployReques
 	}
 	id := s.ID()
 	out := messages.DeployRequest{Version: plain.Version, Lease: plain.Lease, SealedTo: id[:]}
-	out.Sealed, err = s.Seal(raw)
-	return out, err
+	var reader *seal.Reader
+	if out.Sealed, reader, err = s.Converse(raw); err != nil || keep == nil {
+		return out, err
+	}
+	out.Guest = true
+	return out, keep(reader) // before it is sent: the answer may be lost
 }
 
 // Status is what the machine of a lease says of its job.
@@ -258,7 +270,7 @@ func (r *Remote) Revoke(ctx context.Context, l market.Lease, until int64) error 
 
 // Logs reads the output of jobs on the machines.
 func (r *Remote) Logs() *service.Logs {
-	return &service.Logs{Net: r.Net, Reach: r.Reach, Over: func(lease solana.PublicKey) bool {
+	return &service.Logs{Net: r.Net, Reach: r.Reach, Keys: r.outputKeys, End: r.ends.note, Over: func(lease solana.PublicKey) bool {
 		l, ok := r.View.Lease(lease)
 		return !ok || l.State() == market.LeaseEnded
 	}}

@@ -102,6 +102,8 @@ type Request struct {
 	BackupEvery    time.Duration `json:"-"`
 	// Restore is the hash of the snapshot with which the job begins.
 	Restore string `json:"-"`
+	// Guest has the measured guest of each lease run the job, sealed to it. Attest names its image.
+	Guest bool `json:"-"`
 }
 
 // Fill puts what a template says where the request says nothing. The template says what runs.
@@ -198,6 +200,9 @@ func (r *Request) Check() error {
 		return err
 	}
 	if _, err := r.requirement(); err != nil {
+		return err
+	}
+	if err := r.checkGuest(); err != nil {
 		return err
 	}
 	if _, _, err := r.document(); err != nil {

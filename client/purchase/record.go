@@ -69,6 +69,8 @@ type Purchase struct {
 	Inspect string `json:"inspect,omitempty"`
 	// Attest is the policy, with its collateral, that each machine must satisfy before it gets the job; empty for none.
 	Attest string `json:"attest,omitempty"`
+	// Guest has the measured guest of each lease run the job, which is sealed to it.
+	Guest bool `json:"guest,omitempty"`
 	// Gateway gives these ports of the leases public addresses.
 	Gateway string          `json:"gateway,omitempty"`
 	Public  []template.Port `json:"public,omitempty"`

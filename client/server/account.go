@@ -118,7 +118,11 @@ func (a *Account) sender() *buy.Sender {
 
 // dial joins the network with the key, or takes the membership that there is.
 func (a *Account) dial(ctx context.Context, v *view.View) (*buy.Remote, error) {
-	return buy.Dial(ctx, buy.Dialling{Client: a.Client, Key: a.Key, Shared: a.network, Log: a.Log}, v)
+	r, err := buy.Dial(ctx, buy.Dialling{Client: a.Client, Key: a.Key, Shared: a.network, Log: a.Log}, v)
+	if err == nil {
+		r.Folder = a.folder
+	}
+	return r, err
 }
 
 // way leads to the machine of a lease of the customer.

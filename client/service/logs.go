@@ -8,6 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -37,6 +38,10 @@ type Logs struct {
 	Reach func(ctx context.Context, node solana.PublicKey) error
 	// Over reports whether a lease has ended, or is closed.
 	Over func(lease solana.PublicKey) bool
+	// Keys open what a measured guest has sealed, of which one is right; none for other output. May be nil.
+	Keys func(lease solana.PublicKey) ([][]byte, error)
+	// End is told how a job in a measured guest has ended. May be nil.
+	End func(lease solana.PublicKey, end control.End)
 }
 
 // Output is a piece of a job's output that begins at an offset, bytes. It is never empty, and belongs to its receiver until
@@ -50,6 +55,20 @@ type Output struct {
 // reached; ended is true when the output is complete. A machine may begin later than at the offset when it no longer has
 // what was before. With follow it goes on until the job ends or the connection breaks.
 func (g *Logs) Read(ctx context.Context, l market.Lease, offset uint64, follow bool, take func(Output) error) (reached uint64, ended bool, err error) {
+	if g.Keys != nil {
+		keys, err := g.Keys(l.Address)
+		if err != nil {
+			return offset, false, &takeError{err}
+		}
+		if len(keys) > 0 {
+			return g.readSealed(ctx, l, keys, offset, follow, take)
+		}
+	}
+	return g.read(ctx, l, offset, follow, unsealed(take))
+}
+
+// read is Read for what the machine has, as it is.
+func (g *Logs) read(ctx context.Context, l market.Lease, offset uint64, follow bool, take func(Output) error) (reached uint64, ended bool, err error) {
 	if err := g.Reach(ctx, l.NodeKey); err != nil {
 		return offset, false, err
 	}

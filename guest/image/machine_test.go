@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/tpm/swtpm"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/guest/image"
 	"github.com/gantry-market/gantry/internal/child"
 	"github.com/gantry-market/gantry/internal/wait"

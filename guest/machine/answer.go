@@ -12,10 +12,10 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/guest"
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/guest/control"
 )
 
 // TPM is the guest's TPM: package attest/tpm/device.

@@ -16,12 +16,12 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/collect"
 	"github.com/gantry-market/gantry/attest/guest"
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/attest/tpm/device"
 	"github.com/gantry-market/gantry/attest/tpm/swtpm"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/guest/machine"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/seal"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/messages"
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/seal"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/guest/machine"
 	"github.com/gantry-market/gantry/sdk/messages"
 )

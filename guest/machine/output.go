@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/seal"
-	"github.com/gantry-market/gantry/guest/control"
 )
 
 const (

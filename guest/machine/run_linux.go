@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/guest/container"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 )

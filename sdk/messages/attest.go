@@ -11,6 +11,8 @@ type AttestRequest struct {
 	SlotHash [32]byte `cbor:"4,keyasint"`
 	Expiry   int64    `cbor:"5,keyasint"`
 	TPM      *TPMStep `cbor:"6,keyasint,omitempty"`
+	// Guest asks the measured guest of the lease in place of the machine, which starts it at the first such request.
+	Guest bool `cbor:"7,keyasint,omitempty"`
 }
 
 // AttestAnswer answers with the part that was asked for.

@@ -80,6 +80,8 @@ type DeployRequest struct {
 	// Unrecorded asks the machine to keep no record of how the container started. It keeps none of images that need a
 	// credential, and of jobs that came sealed, either.
 	Unrecorded bool `cbor:"11,keyasint,omitempty"`
+	// Guest says that Sealed is for the measured guest of the lease: the machine hands it on as it is.
+	Guest bool `cbor:"12,keyasint,omitempty"`
 }
 
 // SealLost and SealUsed are what a node says of a sealed request: it has no such key, since it may have started anew; or

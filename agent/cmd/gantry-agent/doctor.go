@@ -16,7 +16,7 @@ var errUnfit = errors.New("the machine cannot serve as it is")
 func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name: "doctor", Usage: "say what the machine lacks, why it matters and what to type; changes nothing",
-		Flags: commonFlags(append(machineFlags(),
+		Flags: commonFlags(append(append(machineFlags(), guestFlags()...),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` that the agent is to listen at; may be repeated", EnvVars: []string{"GANTRY_LISTEN"}},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON document on standard output"})...),
 		Action: runDoctor,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/daemon"
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
@@ -63,6 +64,15 @@ func leaseFlags() []cli.Flag {
 	}
 }
 
+// guestFlags say how measured guests are started.
+func guestFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "guest-image", Usage: "measured guest that orders with --guest run in: `FILE` guest.efi (default: such orders are declined)", EnvVars: []string{"GANTRY_GUEST_IMAGE"}},
+		&cli.StringFlag{Name: "guest-firmware", Usage: "UEFI firmware of measured guests, with its variables beside it: `FILE` (default: " + guestvm.DefaultFirmware + ")", EnvVars: []string{"GANTRY_GUEST_FIRMWARE"}},
+		&cli.StringFlag{Name: "guest-accelerator", Usage: "`kvm`, or tcg, which emulates a processor and is slow (default: kvm)", EnvVars: []string{"GANTRY_GUEST_ACCELERATOR"}},
+	}
+}
+
 // costFlags say what a GPU-hour costs; bids in sealed auctions are never below it.
 func costFlags() []cli.Flag {
 	return []cli.Flag{
@@ -103,6 +113,7 @@ func settings(c *cli.Context) (config.Config, error) {
 		"keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory, "runsc": &cfg.Runsc,
 		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price, "power-price": &cfg.Power, "wear": &cfg.Wear,
 		"hours": &cfg.Hours, "time-zone": &cfg.TimeZone,
+		"guest-image": &cfg.Guest.Image, "guest-firmware": &cfg.Guest.Firmware, "guest-accelerator": &cfg.Guest.Accelerator,
 	} {
 		if c.IsSet(name) {
 			*field = c.String(name)

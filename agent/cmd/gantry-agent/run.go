@@ -13,7 +13,7 @@ import (
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "serve keepers and customers until stopped; running jobs outlive the agent and are found again",
-		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags(), hoursFlags(), simulationFlags()),
+		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), guestFlags(), costFlags(), hoursFlags(), simulationFlags()),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
 			&cli.StringFlag{Name: "metrics", Usage: "`ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_METRICS"}},
 			&cli.StringFlag{Name: "web-config", Usage: "`FILE` with TLS and passwords for --metrics, in the format of Prometheus's exporters (web.config.file); an address that is not loopback needs one with both", EnvVars: []string{"GANTRY_WEB_CONFIG"}},

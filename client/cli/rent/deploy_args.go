@@ -14,6 +14,7 @@ const (
 	flagVerify         = "verify"
 	flagInspect        = "inspect"
 	flagAttest         = "attest"
+	flagGuest          = "guest"
 	flagCollateral     = "collateral"
 	flagVolume         = "volume"
 	flagBackup         = "backup"
@@ -84,6 +85,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: flagVerify, Value: buy.Auto, Usage: "`WHEN` to measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or never. If the machine does not pass, the client ends the lease"},
 			&cli.StringFlag{Name: flagInspect, Value: buy.Never, Usage: "`WHEN` to measure the machine once more, at a random moment of the lease: auto (one lease in eight), always or never. Costs the job some memory and a few seconds. A lease whose machine fails is ended. Only while this command is attached"},
 			&cli.StringFlag{Name: flagAttest, Usage: "policy `FILE` that each machine must satisfy before anything of the job is sent; a machine that does not is sent nothing, and its lease is ended. See docs/operate/attest.md"},
+			&cli.BoolFlag{Name: flagGuest, Usage: "run the container of --image in a measured guest that the machine starts for it: a virtual machine without a GPU, whose image --attest names. The job is sealed to it, and output and exit code for you. See docs/operate/guest.md"},
 			&cli.StringFlag{Name: flagCollateral, Usage: "`FOLDER` with the certificates and lists that --attest needs"},
 			&cli.DurationFlag{Name: "receipt-every", Value: buy.DefaultReceiptEvery, Usage: "how often receipts are signed while attached"},
 		),

@@ -28,6 +28,11 @@ func (s *session) logs() error {
 	if err != nil {
 		return err
 	}
+	b, err := s.buyer()
+	if err != nil {
+		return err
+	}
+	r.Folder = b.Folder()
 	w := s.Output
 	var kept bytes.Buffer
 	if s.Format.Document() {

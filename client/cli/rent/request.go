@@ -20,7 +20,7 @@ func (s *session) request() (buy.Request, error) {
 		Command: s.CLI.Args().Slice(), Volume: s.CLI.String(flagVolume), Keep: s.CLI.Bool("keep"), MinMemory: s.CLI.Uint("min-vram"), RunToCompletion: s.CLI.Bool("run-to-completion"),
 		AllowSimulated: s.CLI.Bool("allow-simulated"), Inspect: s.CLI.String(flagInspect), MinUptime: s.CLI.String("min-uptime"), MinReputation: s.CLI.String("min-reputation"),
 		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"), Spot: s.CLI.Bool("spot"), Retry: s.CLI.Bool("retry"),
-		Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
+		Sealed: s.CLI.Bool("sealed"), Guest: s.CLI.Bool(flagGuest), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
 		Migrate: s.CLI.Bool("migrate"), Detach: s.CLI.Bool("detach"), UntilStopped: s.CLI.Bool("until-stopped"), Budget: s.CLI.String("budget"), ReceiptEvery: s.CLI.Duration("receipt-every"), Registry: s.CLI.String("registry-credentials"),
 		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),
 		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.size("shm-size"), MinTFLOPS: s.number("min-tflops"),
@@ -40,7 +40,7 @@ func (s *session) request() (buy.Request, error) {
 		return r, err
 	}
 	var err error
-	if r.Image != "" || r.Restore != "" {
+	if (r.Image != "" || r.Restore != "") && !r.Guest { // a guest has no shell
 		r.SSHKeys, err = s.jobKeys()
 	}
 	return r, err

@@ -38,6 +38,7 @@ var notInJSON = map[string]string{
 	"BackupEvery":    "as Backup",
 	"Restore":        "as Backup",
 	"Health":         "the template says it",
+	"Guest":          "how a job ends is the machine's word there, and a guest's exit code is sealed for who follows the purchase",
 }
 
 // flagsOf are command lines of deploy that set one field of a purchase each, and the field's value.
@@ -72,6 +73,7 @@ var flagsOf = map[string]struct {
 	"UntilStopped":   {[]string{"--until-stopped"}, true},
 	"Budget":         {[]string{"--until-stopped", "--budget=5"}, "5"},
 	"Unrecorded":     {[]string{"--image=x", "--unrecorded"}, true},
+	"Guest":          {[]string{"--image=x", "--guest", "--attest=testdata/guest.json"}, true},
 	"SSHKeys":        {[]string{"--image=x"}, nil}, // gantry's own at least
 	"Ports":          {[]string{"--template=vllm"}, nil},
 	"Health":         {[]string{"--template=vllm"}, nil},

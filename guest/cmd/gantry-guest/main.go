@@ -13,9 +13,9 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/collect"
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/tpm/device"
 	"github.com/gantry-market/gantry/guest/container"
-	"github.com/gantry-market/gantry/guest/control"
 	"github.com/gantry-market/gantry/guest/machine"
 )
 

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-yamux/v5"
-
-	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // Handler answers a question. Its error is the reason of a refusal.
@@ -82,6 +80,9 @@ func (s *server) serve(ctx context.Context, stream *yamux.Stream) {
 	_ = write(stream, a) // a host that does not read it has gone
 	_ = stream.CloseWrite()
 	if s.off.Load() {
-		_ = wait.For(ctx, lastAnswer)
+		select {
+		case <-ctx.Done():
+		case <-time.After(lastAnswer):
+		}
 	}
 }

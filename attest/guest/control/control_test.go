@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/guest/control"
+	"github.com/gantry-market/gantry/attest/guest/control"
 )
 
 // What a firmware writes on the port before the guest does is passed over, and nothing is sent to it.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/seal"
-	"github.com/gantry-market/gantry/guest/control"
 )
 
 // A customer notices each record that its carrier leaves out, repeats, exchanges or changes, and an end that is kept back.

@@ -1,0 +1,114 @@
+package buy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/attest/guest/control"
+	"github.com/gantry-market/gantry/attest/seal"
+	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// checkGuest checks what is for measured guests. Error: a [service.Failure].
+func (r *Request) checkGuest() error {
+	if !r.Guest {
+		return nil
+	}
+	d, asked, err := r.document()
+	switch {
+	case err != nil:
+		return err
+	case !asked:
+		return usage("--guest seals the job to a machine that has proved itself, and nothing says what it must prove", "add --attest with a policy that names the guest's image; see docs/operate/guest.md")
+	case len(d.Policy.Roots.TPM) == 0:
+		return usage("--guest: the policy trusts no maker of TPMs, and guests show a TPM", "name a maker in it; see docs/operate/guest.md")
+	case !d.Policy.Images():
+		return usage("--guest: the policy names no image of a guest, so that any would pass", "put the part of build/guest/guest.json into it; see docs/operate/guest.md")
+	case r.Image == "":
+		return usage("--guest runs containers", "name an --image")
+	}
+	for what, asked := range map[string]bool{
+		"--volume": r.Volume != "", "--backup": r.Backup != "", "--restore": r.Restore != "", "an SSH key": len(r.SSHKeys) > 0, "--port": len(r.Public) > 0,
+		"--nodes": r.Nodes > 1, "--redundancy": r.Redundancy != 0 || r.Rerun != "",
+	} {
+		if asked {
+			return usage("a measured guest has no volume, shell, port or private network, and its output is compared with no other: "+what+" cannot be had in it", "leave it or --guest out")
+		}
+	}
+	return nil
+}
+
+// keepOutputKey stores what opens the output of a lease's guest; nil for an order without guests.
+func (d *deal) keepOutputKey(l market.Lease) func(*seal.Reader) error {
+	if !d.p.Guest {
+		return nil
+	}
+	return func(r *seal.Reader) error { return d.b.folder.AddOutputKey(d.order, l.Address, r.Keep()) }
+}
+
+// inGuest reports whether an earlier call has brought the job to the guest of a lease. That has proved itself then, and proves nothing any
+// more. Whatever the machine says now, only that guest can have sealed what opens with the stored keys.
+func (d *deal) inGuest(ctx context.Context, l market.Lease) (bool, error) {
+	if !d.p.Guest || l.State() != market.LeaseRunning {
+		return false, nil
+	}
+	keys, err := d.b.folder.OutputKeys(d.order, l.Address)
+	if err != nil || len(keys) == 0 {
+		return false, err
+	}
+	st, err := d.remote.Status(ctx, l)
+	if err != nil {
+		return false, network(fmt.Sprintf("the machine of lease %s cannot be asked whether its guest has the job: %v", l.Address, err), "try again: gantry resume "+d.order.String(), err)
+	}
+	return st.State != messages.LeaseWaiting, nil
+}
+
+// outputKeys are those of the output of a lease; none for a lease without a measured guest.
+func (r *Remote) outputKeys(lease solana.PublicKey) ([][]byte, error) {
+	if r.Folder == nil {
+		return nil, nil
+	}
+	return r.Folder.OutputKeys(solana.PublicKey{}, lease)
+}
+
+// guestEnds are how jobs in measured guests have ended, as these say.
+type guestEnds struct {
+	mu sync.Mutex
+	of map[solana.PublicKey]control.End
+}
+
+func (g *guestEnds) note(lease solana.PublicKey, end control.End) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.of == nil {
+		g.of = map[solana.PublicKey]control.End{}
+	}
+	g.of[lease] = end
+}
+
+// ended puts what the guest has sealed in place of what the machine says of a job's end.
+func (g *guestEnds) ended(lease solana.PublicKey, said messages.LeaseStatus) messages.LeaseStatus {
+	g.mu.Lock()
+	end, known := g.of[lease]
+	g.mu.Unlock()
+	switch {
+	case !known && (said.State == messages.LeaseExited || said.State == messages.LeaseBroken):
+		if said.ExitCode <= 0 {
+			said.State, said.ExitCode = messages.LeaseBroken, exitUnknown
+		}
+		said.Detail = "the guest's word on the end of the job did not come; the machine says: " + printable.Text(said.Detail)
+	case known && end.Failed != "":
+		said.State, said.ExitCode, said.Detail = messages.LeaseBroken, exitNotRun, "the guest could not run the job: "+printable.Text(end.Failed)
+	case known:
+		said.State, said.ExitCode, said.Detail = messages.LeaseExited, int32(end.Code), fmt.Sprintf("the job ended with status %d, as its guest says", end.Code)
+	}
+	return said
+}
+
+// Exit codes of jobs whose own is not known, or that did not run.
+const exitUnknown, exitNotRun = 137, 127

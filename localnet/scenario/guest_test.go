@@ -1,0 +1,216 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/attest/tpm/swtpm"
+	"github.com/gantry-market/gantry/client/attestation"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/guest/image"
+	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+// guestFiles are an image of the guest and a firmware, and the flags of an agent that starts it.
+func guestFiles(t *testing.T, commandLine string) (flags []string, e image.Expected) {
+	t.Helper()
+	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
+		t.Skip("needs qemu-system-x86_64: scripts/toolchain.sh guest")
+	}
+	if err := swtpm.Available(); err != nil {
+		t.Skip(err)
+	}
+	packages, err := image.Folder()
+	require.NoError(t, err)
+	inputs, err := image.Load(packages)
+	if errors.Is(err, image.ErrNoInputs) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	program, err := image.Compile(t.Context(), "../..")
+	require.NoError(t, err)
+	data, e, err := image.Build(image.Options{Inputs: inputs, Program: program, CommandLine: commandLine})
+	require.NoError(t, err)
+	code, vars, err := image.Firmware(packages)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"guest.efi": data, "CODE.fd": code, "VARS.fd": vars} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	return []string{"--guest-image", filepath.Join(dir, "guest.efi"), "--guest-firmware", filepath.Join(dir, "CODE.fd"), "--guest-accelerator", "tcg"}, e
+}
+
+// guestPolicy is a customer's file: a maker of TPMs, and an image of the guest.
+func guestPolicy(t *testing.T, maker []byte, e image.Expected) string {
+	t.Helper()
+	sum := sha256.Sum256(maker)
+	name := hex.EncodeToString(sum[:])
+	p := policy.Default()
+	p.Name, p.Roots.TPM = "the measured guest", []string{name}
+	raw, err := attestation.Document{Policy: e.Policy.Apply(p), Collateral: attestation.Collateral{policy.RootKey(name): maker}}.Encode()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "policy.json")
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	return file
+}
+
+// makerOf has an agent's maker of TPMs, which is made with the first one, make a certificate now.
+func makerOf(t *testing.T, n *network.Network, machine string) []byte {
+	t.Helper()
+	dir := filepath.Join(n.DataDir(machine), "guests", "maker")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	short, err := os.MkdirTemp("", "gt") // a socket's path must be short
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(short)) })
+	ca, err := swtpm.NewCA(dir)
+	require.NoError(t, err)
+	chip, err := swtpm.Start(t.Context(), ca, short)
+	require.NoError(t, err)
+	require.NoError(t, chip.Close())
+	raw, err := os.ReadFile(filepath.Join(dir, "issuercert.pem"))
+	require.NoError(t, err)
+	block, _ := pem.Decode(raw)
+	require.NotNil(t, block)
+	return block.Bytes
+}
+
+// reachable is a way to a registry on loopback by an address that guests reach as well.
+func reachable(t *testing.T, ref string) string {
+	t.Helper()
+	host, rest, ok := strings.Cut(ref, "/")
+	require.True(t, ok)
+	addrs, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	for _, a := range addrs {
+		ip, isIP := a.(*net.IPNet)
+		if !isIP || ip.IP.To4() == nil || !ip.IP.IsPrivate() {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(ip.IP.String(), "0"))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer c.Close()
+					to, err := net.Dial("tcp", host)
+					if err != nil {
+						return
+					}
+					defer to.Close()
+					go func() { _, _ = io.Copy(to, c) }()
+					_, _ = io.Copy(c, to)
+				}()
+			}
+		}()
+		return l.Addr().String() + "/" + rest
+	}
+	t.Skip("this machine has no private address by which a guest could reach a registry")
+	return ""
+}
+
+// jobFailed is the exit code of a command whose job failed.
+const jobFailed = 5
+
+// provenBy is what gantry why says that the guest of a lease has proved.
+func provenBy(t *testing.T, n *network.Network, lease string) *service.Attestation {
+	t.Helper()
+	var why service.Why
+	require.NoError(t, json.Unmarshal([]byte(ok(t, n, n.Keys.Customers[0], "why", lease).Stdout), &why))
+	require.NotNil(t, why.Attestation)
+	return why.Attestation
+}
+
+// A customer has a machine start the measured guest, verifies it, and seals the job to it. Output and exit code come back sealed. The
+// machine has neither the secret nor the words of the job in its folder or its log. One whose guest has another command line gets
+// nothing, and one without guests declines the lease, which is not billed.
+func TestAJobRunsInAMeasuredGuest(t *testing.T) {
+	t.Parallel()
+	genuine, e := guestFiles(t, "")
+	changed, _ := guestFiles(t, image.CommandLine+" debug")
+	nodes := network.DefaultNodes(3)
+	regions := []string{"us-west-2", "us-east-1", "eu-central-1"}
+	for i := range nodes {
+		nodes[i].GPU, nodes[i].Region, nodes[i].Price = "A100", regions[i], market.PricePerHour(1_300_000)
+	}
+	params := seed.Params()
+	params.StartDeadlineSecs = 240 // an emulated processor boots slowly
+	n, err := network.Start(t.Context(), network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Params: &params, Log: warnings(t),
+		Flags: map[string][]string{nodes[0].Name: genuine, nodes[1].Name: changed},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	customer := n.Keys.Customers[0]
+	ok(t, n, customer, "credits", "add", "10")
+	_, ref := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
+	ref = reachable(t, ref)
+	deploy := func(machine network.NodeSpec, policy string, more ...string) network.Output {
+		t.Helper()
+		args := []string{
+			"deploy", "--gpu", "A100", "--region", machine.Region, "--max-price", "1.60", "--duration", "30m", "--allow-simulated", "--verify", "never", "--job",
+			"--guest", "--attest", policy, "--network", "none", "--image", ref,
+		}
+		out, err := n.Gantry(t.Context(), customer, append(args, more...)...)
+		require.NoError(t, err)
+		return out
+	}
+
+	const secret, words = "the-secret-of-the-guest", "WORDS_OF_THE_JOB"
+	began := time.Now()
+	out := deploy(nodes[0], guestPolicy(t, makerOf(t, n, nodes[0].Name), e), "--env", words+"="+secret, "--", "env="+words, "exit")
+	t.Logf("done after %s: %d\n%s\n%s", time.Since(began).Round(time.Second), out.Code, out.Stdout, out.Stderr)
+	require.Equal(t, jobFailed, out.Code)
+	require.Contains(t, out.Stderr, words+" "+secret)
+	var bought struct{ Leases []service.Lease }
+	require.NoError(t, json.NewDecoder(strings.NewReader(out.Stdout)).Decode(&bought), out.Stdout) // its error follows
+	require.Len(t, bought.Leases, 1)
+	require.NotNil(t, bought.Leases[0].ExitCode)
+	require.EqualValues(t, 9, *bought.Leases[0].ExitCode, "the guest's word, and not the machine's")
+	require.Contains(t, ok(t, n, customer, "logs", bought.Leases[0].Address).Stdout, words+" "+secret)
+	for _, text := range []string{secret, words} {
+		require.False(t, hasSeen(t, n, nodes[0].Name, text))
+		log, err := os.ReadFile(n.LogPath(nodes[0].Name))
+		require.NoError(t, err)
+		require.Contains(t, string(log), "the measured guest answers")
+		require.NotContains(t, string(log), text)
+	}
+	proof := provenBy(t, n, bought.Leases[0].Address)
+	require.Equal(t, service.AttestationPassed, proof.State)
+	require.Contains(t, proof.Verified, "What the machine started with has values that the policy accepts.")
+
+	out = deploy(nodes[1], guestPolicy(t, makerOf(t, n, nodes[1].Name), e), "--env", words+"=other-secret", "--", "env="+words)
+	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "is not what the policy accepts")
+	require.False(t, hasSeen(t, n, nodes[1].Name, "other-secret"))
+
+	out = deploy(nodes[2], guestPolicy(t, makerOf(t, n, nodes[0].Name), e), "--env", words+"=third-secret", "--", "env="+words)
+	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "starts no measured guest")
+	require.Contains(t, out.Stderr, "refuses the job")
+	require.False(t, hasSeen(t, n, nodes[2].Name, "third-secret"))
+}

@@ -129,7 +129,7 @@ func (w *testbed) check(ctx context.Context) {
 	require.NoError(w.t, err)
 	c, err := check.NewChecker(check.CheckerOptions{
 		View: w.view, Asker: check.Network{Node: w.keeper}, Signer: w.keys.Keepers[0].Key, Domain: domain, Secs: w.params.PeriodSecs,
-		Timing:   check.Timing{Every: 300 * time.Millisecond, Timeout: time.Second},
+		Timing:   check.Timing{Every: 300 * time.Millisecond, Timeout: 10 * time.Second},
 		SlotHash: func(context.Context) ([32]byte, error) { return slot, nil },
 		Instants: func(p records.Period) (instant.Instant, bool) {
 			return instant.Instant{Period: p, At: time.Now(), Seed: slot}, true

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -29,6 +28,7 @@ import (
 	"github.com/gantry-market/gantry/attest/tpm/swtpm"
 	"github.com/gantry-market/gantry/guest/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/guestfiles"
 	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -44,33 +44,11 @@ func (none) Status(context.Context, string) (runtime.Status, error) {
 // bootFor is how long a guest on an emulated processor may take.
 const bootFor = 30 * time.Minute
 
-// built are the image of these sources and the firmware, as files, and what the image shows.
+// built are the settings of an agent that starts the image of these sources on an emulated processor, and what the image shows.
 func built(t *testing.T, commandLine string) (Settings, image.Expected) {
-	if _, err := exec.LookPath(qemu); err != nil {
-		t.Skipf("needs %s: scripts/toolchain.sh guest", qemu)
-	}
-	if err := swtpm.Available(); err != nil {
-		t.Skip(err)
-	}
-	packages, err := image.Folder()
-	require.NoError(t, err)
-	inputs, err := image.Load(packages)
-	if errors.Is(err, image.ErrNoInputs) {
-		t.Skip(err)
-	}
-	require.NoError(t, err)
-	program, err := image.Compile(t.Context(), "../..")
-	require.NoError(t, err)
-	data, e, err := image.Build(image.Options{Inputs: inputs, Program: program, CommandLine: commandLine})
-	require.NoError(t, err)
-	code, vars, err := image.Firmware(packages)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	s := Settings{Image: filepath.Join(dir, "guest.efi"), Firmware: filepath.Join(dir, "CODE.fd"), Accelerator: TCG}
-	for path, data := range map[string][]byte{s.Image: data, s.Firmware: code, s.vars(): vars} {
-		require.NoError(t, os.WriteFile(path, data, 0o600))
-	}
-	return s, e
+	t.Helper()
+	files, e := guestfiles.Build(t, commandLine)
+	return Settings{Image: files.Image, Firmware: files.Firmware, Accelerator: TCG}, e
 }
 
 // customer is that of a lease, with the key of the node that signs what the guest has collected.

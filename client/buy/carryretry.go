@@ -98,7 +98,7 @@ func (c *carrier) againOnce(ctx context.Context, l market.Lease) (*Outcome, erro
 	}
 	p, err := held.Read()
 	if err != nil {
-		return nil, releasedIf(held, err)
+		return nil, releasedUnless(nil, held, err)
 	}
 	d := c.dealOf(ctx, v, mk, p, held)
 	if err := d.close(d.orderRest(l)); err != nil || d.next == nil {

@@ -124,7 +124,7 @@ func (d *deal) sameAgain(p purchase.Purchase) (*deal, error) {
 	stored, err := held.Read()
 	switch {
 	case err != nil:
-		return nil, releasedIf(held, err)
+		return nil, releasedUnless(nil, held, err)
 	case stored.Stage != purchase.Over:
 		return d.successor(stored, held), nil
 	}
@@ -219,7 +219,7 @@ func (d *deal) begun(p purchase.Purchase) (*deal, error) {
 			next, err := d.newSuccessor(p, held)
 			return next, releasedUnless(next, held, err)
 		case err != nil:
-			return nil, releasedIf(held, err)
+			return nil, releasedUnless(nil, held, err)
 		case stored.CameToNothing():
 			if err := held.Release(); err != nil {
 				return nil, err
@@ -267,16 +267,10 @@ func (b *Buyer) inPlaceOf(ctx context.Context, held *purchase.Held, p purchase.P
 	if err != nil {
 		return nil, p, err
 	}
-	p, err = held.Read()
-	return held, p, releasedIf(held, err)
-}
-
-// releasedIf lets others work on a purchase that cannot be read.
-func releasedIf(held *purchase.Held, err error) error {
-	if err == nil {
-		return nil
+	if p, err = held.Read(); err != nil {
+		return nil, p, releasedUnless(nil, held, err)
 	}
-	return errors.Join(err, held.Release())
+	return held, p, nil
 }
 
 // newest is the purchase that has taken the place of another one, or that one.

@@ -1,22 +1,13 @@
 package cli_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 )
@@ -36,25 +27,8 @@ type acted struct {
 // stockAct presses a button of an action with the stock client in Node, as a wallet with a key.
 func stockAct(t *testing.T, w *testmarket.Testbed, p *tlsProxy, path string, key solana.PrivateKey, button ...string) (out acted, err error) {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("SKIPPED: no node, with which the stock client of Solana Actions runs")
-	}
-	if _, err := os.Stat(filepath.Join(stockClient, "node_modules", "@solana", "actions")); err != nil {
-		t.Skip("SKIPPED: the stock client of Solana Actions is missing: scripts/toolchain.sh clients")
-	}
-	file := filepath.Join(t.TempDir(), "wallet.json")
-	require.NoError(t, chain.SaveKeypair(file, key))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(stockClient, "act.mjs"), p.URL + path, w.Endpoint.RPC, file}, button...)...)
-	cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+p.cert, "no_proxy=*")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	raw, err := cmd.Output()
-	if err != nil {
-		return out, fmt.Errorf("%w: %s", err, errs.String())
-	}
-	return out, json.Unmarshal(raw, &out)
+	err = stock(t, w, p, "actions", key, &out, append([]string{p.URL + path}, button...)...)
+	return out, err
 }
 
 // Any wallet adds credits for itself by an action of a public server, with the stock client: the transaction is the one deposit that the button says,

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,25 +81,34 @@ func stockPay(t *testing.T, w *testmarket.Testbed, p *tlsProxy, link string, key
 }, err error,
 ) {
 	t.Helper()
+	err = stock(t, w, p, "pay", key, &out, append([]string{link}, more...)...)
+	return out, err
+}
+
+// stock runs a stock client in Node, of a package @solana/PACKAGE, as a wallet with a key, and decodes what it prints.
+func stock(t *testing.T, w *testmarket.Testbed, p *tlsProxy, of string, key solana.PrivateKey, into any, args ...string) error {
+	t.Helper()
+	script, ok := map[string]string{"pay": "pay.mjs", "actions": "act.mjs"}[of]
+	require.True(t, ok, of)
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("SKIPPED: no node, with which the stock Solana Pay client runs")
+		t.Skipf("SKIPPED: no node, with which the stock client @solana/%s runs", of)
 	}
-	if _, err := os.Stat(filepath.Join(stockClient, "node_modules", "@solana", "pay")); err != nil {
-		t.Skip("SKIPPED: the stock Solana Pay client is missing: scripts/toolchain.sh clients")
+	if _, err := os.Stat(filepath.Join(stockClient, "node_modules", "@solana", of)); err != nil {
+		t.Skipf("SKIPPED: the stock client @solana/%s is missing: scripts/toolchain.sh clients", of)
 	}
 	file := filepath.Join(t.TempDir(), "wallet.json")
 	require.NoError(t, chain.SaveKeypair(file, key))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(stockClient, "pay.mjs"), link, w.Endpoint.RPC, file}, more...)...)
+	cmd := exec.CommandContext(ctx, "node", slices.Concat([]string{filepath.Join(stockClient, script)}, args[:1], []string{w.Endpoint.RPC, file}, args[1:])...)
 	cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+p.cert, "no_proxy=*")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	raw, err := cmd.Output()
 	if err != nil {
-		return out, fmt.Errorf("%w: %s", err, errs.String())
+		return fmt.Errorf("%w: %s", err, errs.String())
 	}
-	return out, json.Unmarshal(raw, &out)
+	return json.Unmarshal(raw, into)
 }
 
 func creditsOf(t *testing.T, w *testmarket.Testbed, customer solana.PublicKey) market.USDC {

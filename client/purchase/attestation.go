@@ -1,10 +1,7 @@
 package purchase
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/gagliardetto/solana-go"
@@ -30,18 +27,7 @@ func (f *Folder) SetAttestation(order, lease solana.PublicKey, known, evidence [
 // Attestation is what SetAttestation has stored of a lease of an order; nil for nothing. The zero order is one that is not known:
 // all are looked through.
 func (f *Folder) Attestation(order, lease solana.PublicKey) ([]byte, error) {
-	path := filepath.Join(f.dir, orders, order.String(), fileAttestation(lease))
-	if order.IsZero() {
-		found, err := filepath.Glob(filepath.Join(f.dir, orders, "*", fileAttestation(lease)))
-		if err != nil || len(found) == 0 {
-			return nil, err
-		}
-		path = found[0]
-	}
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	raw, err := f.ofLease(order, fileAttestation(lease))
 	if err != nil {
 		return nil, fmt.Errorf("attestation of lease %s: %w", lease, err)
 	}

@@ -3,10 +3,7 @@ package purchase
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/gagliardetto/solana-go"
@@ -36,18 +33,7 @@ func (f *Folder) AddOutputKey(order, lease solana.PublicKey, key []byte) error {
 // OutputKeys are those that AddOutputKey has stored; none for a lease without a measured guest. The zero order is one that is not known:
 // all are looked through.
 func (f *Folder) OutputKeys(order, lease solana.PublicKey) (keys [][]byte, err error) {
-	path := filepath.Join(f.dir, orders, order.String(), fileOutputKeys(lease))
-	if order.IsZero() {
-		found, err := filepath.Glob(filepath.Join(f.dir, orders, "*", fileOutputKeys(lease)))
-		if err != nil || len(found) == 0 {
-			return nil, err
-		}
-		path = found[0]
-	}
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	raw, err := f.ofLease(order, fileOutputKeys(lease))
 	if err != nil {
 		return nil, fmt.Errorf("keys of the output of lease %s: %w", lease, err)
 	}

@@ -7,11 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,38 +23,17 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/guest/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/guestfiles"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// guestFiles are an image of the guest and a firmware, and the flags of an agent that starts it.
+// guestFiles are the flags of an agent that starts an image of the guest, and what the image shows.
 func guestFiles(t *testing.T, commandLine string) (flags []string, e image.Expected) {
 	t.Helper()
-	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
-		t.Skip("needs qemu-system-x86_64: scripts/toolchain.sh guest")
-	}
-	if err := swtpm.Available(); err != nil {
-		t.Skip(err)
-	}
-	packages, err := image.Folder()
-	require.NoError(t, err)
-	inputs, err := image.Load(packages)
-	if errors.Is(err, image.ErrNoInputs) {
-		t.Skip(err)
-	}
-	require.NoError(t, err)
-	program, err := image.Compile(t.Context(), "../..")
-	require.NoError(t, err)
-	data, e, err := image.Build(image.Options{Inputs: inputs, Program: program, CommandLine: commandLine})
-	require.NoError(t, err)
-	code, vars, err := image.Firmware(packages)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	for name, data := range map[string][]byte{"guest.efi": data, "CODE.fd": code, "VARS.fd": vars} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
-	}
-	return []string{"--guest-image", filepath.Join(dir, "guest.efi"), "--guest-firmware", filepath.Join(dir, "CODE.fd"), "--guest-accelerator", "tcg"}, e
+	files, e := guestfiles.Build(t, commandLine)
+	return []string{"--guest-image", files.Image, "--guest-firmware", files.Firmware, "--guest-accelerator", "tcg"}, e
 }
 
 // guestPolicy is a customer's file: a maker of TPMs, and an image of the guest.

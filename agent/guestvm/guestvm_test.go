@@ -194,7 +194,7 @@ func running(t *testing.T) (r *Runtime, off func()) {
 	return r, func() { close(end) }
 }
 
-// A job whose guest ends too early, by its customer, its time or by itself, is over for that reason.
+// A guest may end too early: its customer stops it, its time is over, or it fails. The job is over for that reason.
 func TestGuestsThatEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		end func(*Runtime, func())
@@ -205,7 +205,7 @@ func TestGuestsThatEnd(t *testing.T) {
 			require.NoError(t, err)
 		}, runtime.ReasonStopped},
 		"too long":  {func(r *Runtime, _ func()) { require.NoError(t, r.Extend(t.Context(), "lease", time.Millisecond)) }, runtime.ReasonWall},
-		"by itself": {func(_ *Runtime, off func()) { off() }, ReasonGuestEnded},
+		"it fails": {func(_ *Runtime, off func()) { off() }, ReasonGuestEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, off := running(t)

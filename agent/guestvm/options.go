@@ -41,7 +41,7 @@ const (
 type Settings struct {
 	// Image is guest.efi, as `make guest` builds it.
 	Image string
-	// Firmware is the code of a UEFI firmware. Its variables are in a file beside it, with VARS in place of CODE in the name.
+	// Firmware is the code of a UEFI firmware. Its variables are in another file of the same folder, with VARS in place of CODE in the name.
 	Firmware string
 	// Accelerator is [KVM] or [TCG].
 	Accelerator string

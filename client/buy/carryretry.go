@@ -38,7 +38,7 @@ func (c *carrier) goOn(ctx context.Context) {
 	}
 }
 
-// again orders for what is left of the leases whose machines have left.
+// again orders the rest of the time of leases that their machines have left.
 func (c *carrier) again(ctx context.Context, over []market.Lease) {
 	all := c.purchases()
 	for _, l := range over {

@@ -38,7 +38,7 @@ type (
 		Order   solana.PublicKey
 		Seconds uint32
 	}
-	// NotOrderedAgain: the machine of a lease has left, and there is no other order.
+	// NotOrderedAgain: the machine of a lease has left, and nothing is ordered in its place.
 	NotOrderedAgain struct {
 		Lease market.Lease
 		Why   error
@@ -67,6 +67,8 @@ func (r *Request) checkRetry() error {
 			"leave --retry out, or --run-to-completion, --redundancy and --rerun")
 	case r.Guaranteed:
 		return usage("--retry is for leases that a machine may leave by notice; a guaranteed one stays", "leave --retry or --guaranteed out")
+	case r.Guest:
+		return usage("--retry cannot tell whether the job of a measured guest has ended or was stopped", "leave --retry or --guest out")
 	case r.Sealed:
 		return usage("--retry takes standing prices", "leave --retry or --sealed out")
 	}

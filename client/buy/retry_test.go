@@ -20,6 +20,7 @@ func TestWhatIsNotOrderedAgain(t *testing.T) {
 		"leave --retry out, or --run-to": {Retry: true, Redundancy: 3},
 		"a guaranteed one stays":         {Retry: true, Guaranteed: true},
 		"takes standing prices":          {Retry: true, Sealed: true},
+		"job of a measured guest":        {Retry: true, Guest: true},
 	} {
 		err := r.checkRetry()
 		require.Error(t, err, says)

@@ -86,7 +86,7 @@ func (o *opener) give(data []byte) error {
 	return o.take(Output{Offset: begin, Data: data})
 }
 
-// errSealed: who reads has not the key.
+// errSealed: the reader does not have the key.
 var errSealed = errors.New("a measured guest has sealed this output for the computer that has ordered it: read it there")
 
 // unsealed passes output on that is not sealed.

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"github.com/gantry-market/gantry/guest/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/guestfiles"
+	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -82,28 +82,10 @@ func reachable(t *testing.T, ref string) string {
 		if !isIP || ip.IP.To4() == nil || !ip.IP.IsPrivate() {
 			continue
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort(ip.IP.String(), "0"))
+		relay, err := fault.StartRelayAt(t.Context(), ip.IP.String(), host)
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					to, err := net.Dial("tcp", host)
-					if err != nil {
-						return
-					}
-					defer to.Close()
-					go func() { _, _ = io.Copy(to, c) }()
-					_, _ = io.Copy(c, to)
-				}()
-			}
-		}()
-		return l.Addr().String() + "/" + rest
+		t.Cleanup(relay.Close)
+		return relay.Addr() + "/" + rest
 	}
 	t.Skip("this machine has no private address by which a guest could reach a registry")
 	return ""

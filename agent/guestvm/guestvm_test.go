@@ -204,7 +204,7 @@ func TestGuestsThatEnd(t *testing.T) {
 			_, err := r.Stop(t.Context(), "lease", 0)
 			require.NoError(t, err)
 		}, runtime.ReasonStopped},
-		"too long":  {func(r *Runtime, _ func()) { require.NoError(t, r.Extend(t.Context(), "lease", time.Millisecond)) }, runtime.ReasonWall},
+		"too long": {func(r *Runtime, _ func()) { require.NoError(t, r.Extend(t.Context(), "lease", time.Millisecond)) }, runtime.ReasonWall},
 		"it fails": {func(_ *Runtime, off func()) { off() }, ReasonGuestEnded},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -224,12 +224,13 @@ func (r *Runtime) Logs(ctx context.Context, lease string, stream runtime.Stream,
 	if !ok {
 		return r.Runtime.Logs(ctx, lease, stream, offset, follow)
 	}
+	none := fmt.Errorf("%w: the guest has no such output", runtime.ErrNotFound)
+	if stream != runtime.Output {
+		return nil, none
+	}
 	f, err := os.Open(filepath.Join(r.dir(lease), outputFile))
-	if stream != runtime.Output || errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = f.Close()
-		}
-		return nil, fmt.Errorf("%w: the guest has no such output: %w", runtime.ErrNotFound, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("output of a guest: %w", err)

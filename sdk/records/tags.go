@@ -89,7 +89,7 @@ var AllLabels = []Label{
 	{"gantry-gateway-ssh-1", "SSH host key of a gateway's jump host", "gateway/daemon"},
 	{"gantry-guest-1", "what a guest's key signs in a bundle", "attest/guest"},
 	{"gantry-guest-answer-1", "what a guest's key signs of an answer", "attest/guest"},
-	{"gantry-guest-opened-2", "what a guest's receipt says it has opened", "guest/control"},
+	{"gantry-guest-opened-2", "what a guest's receipt says it has opened", "attest/guest/control"},
 	{"gantry-instant-1", "seed of a tick of a period, which may be its instant", "sdk/market/instant, program/src/state"},
 	{"gantry-lease-challenge-1", "id of the challenge by which a lease's customer asks its machine for evidence", "attest"},
 	{"gantry-lease-instant-1", "instant of a measurement that a lease's customer asks for", "sdk/market/instant"},

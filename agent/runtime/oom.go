@@ -20,6 +20,9 @@ type oomWatch struct {
 	count  uint64
 }
 
+// oomPoll is the time between looks for the group. A job may use its memory up within a few hundred milliseconds.
+const oomPoll = 5 * time.Millisecond
+
 // oomWait is how long the kernel may take to say that a group was removed.
 const oomWait = time.Second
 
@@ -27,11 +30,39 @@ func newOOMWatch(leaseID string) *oomWatch {
 	return &oomWatch{group: filepath.Join(cgroupV1, cgroupName(leaseID))}
 }
 
-// look begins to listen once the group is there. It is cheap before and after.
-func (o *oomWatch) look() error {
-	if o.events != nil {
-		return nil
+// listen looks for the group until it hears from it, or until end is called, which waits. Without a watch it does nothing.
+func (o *oomWatch) listen() (end func()) {
+	if o == nil {
+		return func() {}
 	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(oomPoll)
+		defer ticker.Stop()
+		for {
+			if err := o.look(); err != nil {
+				fmt.Fprintln(os.Stderr, "whether the memory is not enough cannot be heard:", err)
+				return
+			}
+			if o.events != nil {
+				return
+			}
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-done
+	}
+}
+
+// look begins to listen if the group is there.
+func (o *oomWatch) look() error {
 	control, err := os.Open(filepath.Join(o.group, "memory.oom_control"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 	reason := ReasonExited
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
+	defer s.memory.listen()()
 	var kill <-chan time.Time // when the grace is over
 	ask := func(why Reason, grace time.Duration) {
 		if reason != ReasonExited {
@@ -49,7 +49,6 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			}
 		case <-ticker.C:
 			s.reapOrphans()
-			s.listenForMemory()
 			if check%aliveEvery == 0 {
 				s.dir.sayAlive()
 			}
@@ -73,17 +72,6 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 				s.snapshotDue()
 			}
 		}
-	}
-}
-
-// listenForMemory begins to listen for the end of a container's memory, once its group is there.
-func (s *supervisor) listenForMemory() {
-	if s.memory == nil {
-		return
-	}
-	if err := s.memory.look(); err != nil {
-		fmt.Fprintln(os.Stderr, "whether the memory is not enough cannot be heard:", err)
-		s.memory = nil
 	}
 }
 

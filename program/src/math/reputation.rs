@@ -44,15 +44,11 @@ pub fn dispute_bps(bps: u16, since: i64, now: i64) -> u16 {
 /// Ratings map one star to 0 and five to 10,000.
 pub fn reputation(record: &Record, now: i64) -> u16 {
     let uptime = (record.uptime_bps as u64).min(BPS);
-    let prior = PRIOR_FEES as u128;
+    let (completed, failed) = (record.fees_completed, record.fees_failed);
     let completion =
-        share_bps(prior.saturating_add(record.fees_completed as u128), record.fees_failed as u128);
-    let stars = (record.rating_sum as u128).saturating_sub(record.rating_weight as u128);
-    let rated =
-        stars.saturating_mul(BPS as u128 / 4).saturating_add(prior.saturating_mul(UNRATED_BPS as u128));
-    let ratings = rated
-        .checked_div(prior.saturating_add(record.rating_weight as u128))
-        .map_or(0, |bps| bps.min(BPS as u128) as u64);
+        completion_bps(completed, failed).unwrap_or_else(|| wide_completion_bps(completed, failed));
+    let (sum, weight) = (record.rating_sum, record.rating_weight);
+    let ratings = rating_bps(sum, weight).unwrap_or_else(|| wide_rating_bps(sum, weight));
     let days = record.days.min(FULL_AGE_DAYS) as u64;
     let age = days.saturating_mul(BPS).checked_div(FULL_AGE_DAYS as u64).unwrap_or(0);
     let weighted = uptime
@@ -64,9 +60,34 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
     ((weighted / 100).min(BPS) as u16).saturating_sub(lost)
 }
 
-/// `good` of `good + bad`, basis points, rounded down.
-fn share_bps(good: u128, bad: u128) -> u64 {
-    good.saturating_mul(BPS as u128).checked_div(good.saturating_add(bad)).unwrap_or(0) as u64
+/// What was completed, the prior included, of all, basis points, rounded down. `None` where 64 bits are too few: a division
+/// of 128 costs a hundred times as much.
+fn completion_bps(completed: u64, failed: u64) -> Option<u64> {
+    let good = completed.checked_add(PRIOR_FEES)?;
+    good.checked_mul(BPS)?.checked_div(good.checked_add(failed)?)
+}
+
+/// The same of any fees.
+#[inline(never)]
+fn wide_completion_bps(completed: u64, failed: u64) -> u64 {
+    let good = (completed as u128).saturating_add(PRIOR_FEES as u128);
+    good.saturating_mul(BPS as u128).checked_div(good.saturating_add(failed as u128)).unwrap_or(0) as u64
+}
+
+/// The mean of the stars, the prior's included, basis points, rounded down. `None` where 64 bits are too few.
+fn rating_bps(sum: u64, weight: u64) -> Option<u64> {
+    let prior = const { PRIOR_FEES.saturating_mul(UNRATED_BPS) };
+    let rated = sum.saturating_sub(weight).checked_mul(BPS / 4)?.checked_add(prior)?;
+    Some(rated.checked_div(weight.checked_add(PRIOR_FEES)?)?.min(BPS))
+}
+
+/// The same of any fees.
+#[inline(never)]
+fn wide_rating_bps(sum: u64, weight: u64) -> u64 {
+    let prior = (PRIOR_FEES as u128).saturating_mul(UNRATED_BPS as u128);
+    let rated = (sum.saturating_sub(weight) as u128).saturating_mul(BPS as u128 / 4).saturating_add(prior);
+    let bps = rated.checked_div((weight as u128).saturating_add(PRIOR_FEES as u128)).unwrap_or(0);
+    bps.min(BPS as u128) as u64
 }
 
 /// What a failed lease weighs against completed ones: the fee of the time that it was funded for. Small ones would cost

@@ -270,6 +270,11 @@ impl Node {
         Ok(())
     }
 
+    /// Its uptime guarantee, as nodes are compared by it.
+    pub fn guarantee(&self) -> Guarantee {
+        Guarantee { until: self.guaranteed_until, bps: self.guarantee_bps, pad: [0; 6] }
+    }
+
     /// What the node is compared by at `now`.
     pub fn record(&self, now: i64) -> NodeRecord {
         let score = ScoreRecord {
@@ -285,8 +290,7 @@ impl Node {
             checked: u8::from(self.checks_total > 0),
             pad: [0; 1],
         };
-        let guarantee = Guarantee { until: self.guaranteed_until, bps: self.guarantee_bps, pad: [0; 6] };
-        NodeRecord { score, guarantee }
+        NodeRecord { score, guarantee: self.guarantee() }
     }
 
     /// A dispute of one of its leases was lost for good.

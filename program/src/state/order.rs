@@ -80,7 +80,7 @@ impl Requirement {
     }
 
     /// Whether the node may serve `gpus` GPUs with this record from `now` to `end` at the latest. Its status, price and
-    /// stake are checked elsewhere.
+    /// stake are checked elsewhere. Returns the reputation that the record gives at `now`.
     #[allow(clippy::too_many_arguments)]
     pub fn satisfied_by(
         &self,
@@ -91,7 +91,7 @@ impl Requirement {
         record: &NodeRecord,
         now: i64,
         end: i64,
-    ) -> Result<()> {
+    ) -> Result<u16> {
         require!(node.free_gpus() >= gpus, MarketError::NotEnoughGpus);
         self.suited_by(node, model, gpus, site, record, now, end)
     }
@@ -107,7 +107,7 @@ impl Requirement {
         record: &NodeRecord,
         now: i64,
         end: i64,
-    ) -> Result<()> {
+    ) -> Result<u16> {
         let NodeRecord { score: record, guarantee } = record;
         // A node that does not know its model's terms cannot be held to them: it gets nothing new until it does.
         let model_suits = (self.model == ANY_MODEL || self.model == model.id)
@@ -144,7 +144,7 @@ impl Requirement {
             MarketError::UnsuitableReputation
         );
         require!(self.guaranteed != 1 || guarantee.until >= end, MarketError::UnsuitableGuarantee);
-        Ok(())
+        Ok(reputation)
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use gantry_market::ID;
 use solana_instruction::Instruction;
 
-/// The most units seen, by instruction name.
+/// The least and the most units seen, by instruction name.
 #[derive(Default)]
-pub struct Compute(BTreeMap<&'static str, u64>);
+pub struct Compute(BTreeMap<&'static str, (u64, u64)>);
 
 impl Compute {
     /// Records a transaction that holds exactly one instruction of the market.
@@ -15,17 +15,19 @@ impl Compute {
         let mut ours = instructions.iter().filter(|i| i.program_id == ID);
         if let (Some(instruction), None) = (ours.next(), ours.next()) {
             if let Some(name) = crate::ix::name_of(&instruction.data) {
-                let most = self.0.entry(name).or_default();
-                *most = units.max(*most);
+                let (least, most) = self.0.entry(name).or_insert((units, units));
+                (*least, *most) = (units.min(*least), units.max(*most));
             }
         }
     }
 
+    /// The most that an instruction used.
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.0.get(name).copied()
+        self.0.get(name).map(|(_, most)| *most)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    /// Instructions, with the least and the most that each used.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, (u64, u64))> + '_ {
         self.0.iter().map(|(name, units)| (*name, *units))
     }
 }

@@ -57,7 +57,7 @@ fn play(features: &FeatureSet) -> Result<Outcome, Change> {
         let mut w = Testbed::on(svm).open(test_params());
         bench::play(&mut w);
         let market = bytemuck::bytes_of(&w.read::<Market>(&pda::market())).to_vec();
-        Outcome { units: w.compute.iter().collect(), market }
+        Outcome { units: w.compute.iter().map(|(name, (_, most))| (name, most)).collect(), market }
     })
     .map_err(Change::Refused)
 }

@@ -29,10 +29,16 @@ fn figures_are_the_committed_ones() {
     }
     let committed = committed();
     let mut wrong = vec![];
-    for (name, units) in &measured.compute_units {
-        match committed.compute_units.get(name) {
-            Some(known) if !differs(*known, *units) => {}
-            known => wrong.push(format!("{name}: {units} compute units, committed {known:?}")),
+    let kinds = [
+        ("at most", &measured.compute_units, &committed.compute_units),
+        ("at least", &measured.least_units, &committed.least_units),
+    ];
+    for (kind, measured, committed) in kinds {
+        for (name, units) in measured {
+            match committed.get(name) {
+                Some(known) if !differs(*known, *units) => {}
+                known => wrong.push(format!("{name}: {units} compute units {kind}, committed {known:?}")),
+            }
         }
     }
     for name in committed.compute_units.keys() {

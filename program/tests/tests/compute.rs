@@ -41,8 +41,8 @@ fn instructions_stay_within_their_budgets() {
     let customer = w.customer(100);
     w.ok(ix::credits_withdraw(&customer, 1), &[&customer.key]);
     w.ok(ix::credits_close(&customer), &[&customer.key]);
-    for (name, units) in w.compute.iter() {
-        println!("{name}: {units}");
+    for (name, (_, most)) in w.compute.iter() {
+        println!("{name}: {most}");
     }
     for (name, limit) in LIMITS {
         let used = w.compute.get(name).unwrap_or_else(|| panic!("{name} was not used"));

@@ -11,10 +11,9 @@ use anchor_lang::prelude::*;
 use crate::constants::MODE_SEALED;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::AuctionAwarded;
-use crate::instructions::order::award::{require_suitable, Parties};
+use crate::instructions::order::award::{require_suitable, Offer, Parties};
 use crate::instructions::order::order_award::award;
 use crate::math::bid::{commitment, commitment_message, price_of, Standing};
-use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
 use crate::seeds;
 use crate::signatures::require_signed;
@@ -67,8 +66,8 @@ pub struct AuctionAward {
     pub system_program: Program<System>,
 }
 
-/// Returns the latest end of a lease of the order.
-fn validate(accounts: &AuctionAward, now: i64) -> Result<i64> {
+/// Returns the latest end of a lease of the order, and the node's reputation.
+fn validate(accounts: &AuctionAward, now: i64) -> Result<(i64, u16)> {
     let (order, auction) = (&accounts.order, &accounts.auction);
     require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
     // An auction of an earlier life of this address has another close.
@@ -80,8 +79,9 @@ fn validate(accounts: &AuctionAward, now: i64) -> Result<i64> {
     require!(now <= order.award_deadline, MarketError::TooLate);
     let end = order.latest_end()?;
     let node = &accounts.node;
-    require_suitable(&accounts.market, &accounts.keeper, order, node, &accounts.gpu_model, now, end)?;
-    Ok(end)
+    let (market, keeper, model) = (&accounts.market, &accounts.keeper, &accounts.gpu_model);
+    let reputation_bps = require_suitable(market, keeper, order, node, model, now, end)?;
+    Ok((end, reputation_bps))
 }
 
 /// The standing of a node's bid, which it signed, `offset` instructions from here.
@@ -91,16 +91,15 @@ fn standing(
     node: &Account<Node>,
     bid: &Reveal,
     offset: i64,
-    (now, end): (i64, i64),
+    end: i64,
+    reputation_bps: u16,
 ) -> Result<Standing> {
     require!(bid.price > 0, MarketError::ZeroPrice);
     require!(bid.price <= accounts.order.max_price, MarketError::PriceTooHigh);
     let (order, close_at) = (&accounts.auction.order, accounts.auction.close_at);
     let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
     require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
-    let reputation_bps = reputation_bps(node, now);
-    let guarantee_bps = node.record(now).guarantee.bps_until(end);
-    let score = score(bid.price, reputation_bps, guarantee_bps)?;
+    let score = score(bid.price, reputation_bps, node.guarantee().bps_until(end))?;
     Ok(Standing { score, reputation_bps, node: *node.address() })
 }
 
@@ -118,8 +117,10 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64, end: i64) -> Resu
     let order = &accounts.order;
     require!(node.healthy_for(order.asked_at(), now), MarketError::NodeUnhealthy);
     let site = &node.spec.site;
-    order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
-    standing(accounts, node, bid, -2, (now, end)).map(Some)
+    let record = node.record(now);
+    let reputation_bps =
+        order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &record, now, end)?;
+    standing(accounts, node, bid, -2, end, reputation_bps).map(Some)
 }
 
 pub(crate) fn handler(
@@ -129,8 +130,8 @@ pub(crate) fn handler(
     bids_root: [u8; 32],
 ) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let end = validate(&ctx.accounts, now)?;
-    let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, (now, end))?;
+    let (end, reputation_bps) = validate(&ctx.accounts, now)?;
+    let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, end, reputation_bps)?;
     let (keeper, payer) = (ctx.accounts.keeper.wallet, *ctx.accounts.signer.address());
     let (first, own) = (ctx.accounts.auction.winner_count == 0, ctx.accounts.auction.keeper == keeper);
     if first || !own {
@@ -158,7 +159,7 @@ pub(crate) fn handler(
     let most = accounts.order.max_price;
     let price = match accounts.auction.bar() {
         Some(bar) => {
-            let guarantee = accounts.node.record(now).guarantee.bps_until(end);
+            let guarantee = accounts.node.guarantee().bps_until(end);
             price_of(bar.score, winner.reputation_bps, guarantee)?.min(most)
         }
         // Nobody lost: the order's own maximum is the next best offer.
@@ -173,7 +174,14 @@ pub(crate) fn handler(
         node: &mut accounts.node,
         provider: &mut accounts.provider,
     };
-    award(&mut accounts.lease, parties, &mut accounts.credits, (price, end), now, bump)?;
+    award(
+        &mut accounts.lease,
+        parties,
+        &mut accounts.credits,
+        &Offer { price, end, reputation_bps },
+        now,
+        bump,
+    )?;
     let auction = &accounts.auction;
     accounts.lease.of_first_keeper = u8::from(auction.keeper == keeper);
     emit!(AuctionAwarded {

@@ -10,7 +10,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseMigrated;
 use crate::instructions::lease::lease_end::{finish, Ending};
-use crate::instructions::order::award::{ask_within, require_suitable, write_lease, Parties, Terms};
+use crate::instructions::order::award::{ask_within, require_suitable, write_lease, Offer, Parties, Terms};
 use crate::math::pricing::cost;
 use crate::seeds;
 use crate::state::{
@@ -52,14 +52,14 @@ pub struct LeaseMigrate {
     pub system_program: Program<System>,
 }
 
-/// Returns the price and the latest end of the new lease.
-fn validate(accounts: &LeaseMigrate, now: i64) -> Result<(u64, i64)> {
+/// What the node offers for the new lease.
+fn validate(accounts: &LeaseMigrate, now: i64) -> Result<Offer> {
     require!(accounts.failed.status == LEASE_FAILED, MarketError::WrongLeaseStatus);
     require!(accounts.failed.can_migrate()?, MarketError::MigrationNotAllowed);
     let left = accounts.failed.undelivered_secs()? as i64;
     let end = accounts.order.start_by(now)?.checked_add(left).or_overflow()?;
     let price = ask_within(&accounts.node, &accounts.order, accounts.failed.price)?;
-    require_suitable(
+    let reputation_bps = require_suitable(
         &accounts.market,
         &accounts.keeper,
         &accounts.order,
@@ -68,13 +68,13 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<(u64, i64)> {
         now,
         end,
     )?;
-    Ok((price, end))
+    Ok(Offer { price, end, reputation_bps })
 }
 
 /// `max_score` is what the keeper found, as in `order_award`.
 pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let (price, end) = validate(&ctx.accounts, now)?;
+    let offer = validate(&ctx.accounts, now)?;
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
     let duration_secs = accounts.failed.undelivered_secs()?;
@@ -94,7 +94,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result
     )?;
 
     // What the failed lease gave back is at least this: parts rounded down are not more than the whole.
-    let reserved = cost(price, accounts.failed.gpus, duration_secs)?;
+    let reserved = cost(offer.price, accounts.failed.gpus, duration_secs)?;
     let credits = &mut accounts.credits;
     credits.reserve(reserved)?;
     credits.live_leases = credits.live_leases.checked_add(1).or_overflow()?;
@@ -111,7 +111,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result
             node: &mut accounts.node,
             provider: &mut accounts.provider,
         },
-        &Terms { price, reserved, duration_secs, end, continues: 1, failed_at, checkpoint_hash },
+        &Terms { offer: &offer, reserved, duration_secs, continues: 1, failed_at, checkpoint_hash },
         now,
         bump,
     )?;
@@ -122,7 +122,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result
         order: accounts.lease.order,
         node: accounts.lease.node,
         keeper: accounts.lease.keeper,
-        price,
+        price: offer.price,
         gpu_mask: accounts.lease.gpu_mask,
         duration_secs,
         reserved,

@@ -5,7 +5,6 @@ use anchor_lang::prelude::*;
 use crate::constants::{SPOT_NOTICE_SECS, VERSION, WITHHELD_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::pricing::cost;
-use crate::math::reputation::reputation_bps;
 use crate::math::score::score;
 use crate::math::slashing::harm_in_stake;
 use crate::math::window::CLOSED;
@@ -23,7 +22,7 @@ pub fn ask_within(node: &Node, order: &Order, max_price: u64) -> Result<u64> {
 }
 
 /// Awards are open, the keeper may make them, and the node may take this work, which ends at `end` at the latest, now.
-/// Its price is checked elsewhere.
+/// Its price is checked elsewhere. Returns the node's reputation.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub fn require_suitable(
@@ -34,7 +33,7 @@ pub fn require_suitable(
     model: &GpuModel,
     now: i64,
     end: i64,
-) -> Result<()> {
+) -> Result<u16> {
     market.awards_open()?;
     require!(keeper.status == KEEPER_ACTIVE, MarketError::KeeperNotActive);
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
@@ -51,15 +50,22 @@ pub fn require_suitable(
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)
 }
 
-/// What is agreed for one node.
-pub struct Terms {
-    /// µUSDC per GPU-hour.
+/// What a node that suits an order offers.
+pub struct Offer {
+    /// µUSDC per GPU-hour, within the order's maximum.
     pub price: u64,
+    /// The latest end of its lease, short of extensions.
+    pub end: i64,
+    /// Its reputation now.
+    pub reputation_bps: u16,
+}
+
+/// What is agreed for one node.
+pub struct Terms<'a> {
+    pub offer: &'a Offer,
     /// µUSDC that Credits holds for it.
     pub reserved: u64,
     pub duration_secs: u32,
-    /// The latest end that it can have, short of extensions.
-    pub end: i64,
     /// 1 when it goes on where a failed lease stopped.
     pub continues: u8,
     /// When that one had failed, else 0.
@@ -85,13 +91,14 @@ pub struct Parties<'a> {
 pub fn write_lease(
     lease: &mut Account<Lease>,
     Parties { market, keeper, payer, order, node, provider }: Parties,
-    terms: &Terms,
+    terms: &Terms<'_>,
     now: i64,
     bump: u8,
 ) -> Result<()> {
-    let guarantee_bps = node.record(now).guarantee.bps_until(terms.end);
-    lease.score = score(terms.price, reputation_bps(node, now), guarantee_bps)?;
-    (lease.award_price, lease.award_score) = (terms.price, lease.score);
+    let &Offer { price, end, reputation_bps } = terms.offer;
+    let guarantee_bps = node.guarantee().bps_until(end);
+    lease.score = score(price, reputation_bps, guarantee_bps)?;
+    (lease.award_price, lease.award_score) = (price, lease.score);
     let order_address = *order.address();
     order.note_award(&order_address, node.address());
     let gpu_mask = node.take_gpus(order.gpus_per_node, now)?;
@@ -110,7 +117,7 @@ pub fn write_lease(
     lease.checkpoint_hash = terms.checkpoint_hash;
     lease.node_key = node.node_key;
     lease.domain = market.domain;
-    lease.price = terms.price;
+    lease.price = price;
     lease.reserved = terms.reserved;
     lease.awarded_at = now;
     lease.challenge_until = now.checked_add(params.challenge_secs as i64).or_overflow()?;
@@ -131,7 +138,7 @@ pub fn write_lease(
     lease.run_to_completion = order.run_to_completion;
     if order.redundant == 1 {
         lease.output = OUTPUT_WANTED;
-        let worth = cost(terms.price, order.gpus_per_node, terms.duration_secs)?;
+        let worth = cost(price, order.gpus_per_node, terms.duration_secs)?;
         let worth = worth.checked_mul(WITHHELD_FACTOR).or_overflow()?;
         lease.forfeit = harm_in_stake(worth, params.stake_price)?;
     } else {

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::MODE_INSTANT;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseAwarded;
-use crate::instructions::order::award::{ask_within, require_suitable, write_lease, Parties, Terms};
+use crate::instructions::order::award::{ask_within, require_suitable, write_lease, Offer, Parties, Terms};
 use crate::seeds;
 use crate::state::{Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_OPEN};
 
@@ -37,23 +37,23 @@ pub struct OrderAward {
     pub system_program: Program<System>,
 }
 
-/// The order waits for a node. Returns the price and the latest end of its lease. In an instant order the standing ask is
-/// the bid.
-fn validate(accounts: &OrderAward, now: i64) -> Result<(u64, i64)> {
+/// The order waits for a node. In an instant order the standing ask is the bid.
+fn validate(accounts: &OrderAward, now: i64) -> Result<Offer> {
     let (order, node) = (&accounts.order, &accounts.node);
     require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
     require!(order.mode == MODE_INSTANT, MarketError::WrongOrderMode);
     require!(now <= order.award_deadline, MarketError::TooLate);
     let price = ask_within(node, order, order.max_price)?;
     let end = order.latest_end()?;
-    require_suitable(&accounts.market, &accounts.keeper, order, node, &accounts.gpu_model, now, end)?;
-    Ok((price, end))
+    let reputation_bps =
+        require_suitable(&accounts.market, &accounts.keeper, order, node, &accounts.gpu_model, now, end)?;
+    Ok(Offer { price, end, reputation_bps })
 }
 
 /// `max_score` is what the keeper found: should the node have got worse since, the award is refused instead of unjust.
 pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    let (price, end) = validate(&ctx.accounts, now)?;
+    let offer = validate(&ctx.accounts, now)?;
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
     let parties = Parties {
@@ -64,24 +64,23 @@ pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<(
         node: &mut accounts.node,
         provider: &mut accounts.provider,
     };
-    award(&mut accounts.lease, parties, &mut accounts.credits, (price, end), now, bump)?;
+    award(&mut accounts.lease, parties, &mut accounts.credits, &offer, now, bump)?;
     require!(accounts.lease.score <= max_score, MarketError::ScoreTooHigh);
     Ok(())
 }
 
-/// Gives one node's part of an open order to a node that suits it, at a price within the order's maximum and until an end at
-/// the latest.
+/// Gives one node's part of an open order to a node.
 #[inline(never)]
 pub fn award(
     lease: &mut Account<Lease>,
     parties: Parties,
     credits: &mut Account<Credits>,
-    (price, end): (u64, i64),
+    offer: &Offer,
     now: i64,
     bump: u8,
 ) -> Result<()> {
     let Parties { market, keeper, payer, order, node, provider } = parties;
-    let (held, reserved) = (order.held_for(order.max_price)?, order.held_for(price)?);
+    let (held, reserved) = (order.held_for(order.max_price)?, order.held_for(offer.price)?);
     let released = held.checked_sub(reserved).or_overflow()?;
     order.reserved = order.reserved.checked_sub(held).or_overflow()?;
     credits.release_of(order.session_slot, order.created_at, released)?;
@@ -95,14 +94,14 @@ pub fn award(
     }
     let duration_secs = order.duration_secs;
     let terms =
-        Terms { price, reserved, duration_secs, end, continues: 0, failed_at: 0, checkpoint_hash: [0; 32] };
+        Terms { offer, reserved, duration_secs, continues: 0, failed_at: 0, checkpoint_hash: [0; 32] };
     write_lease(lease, Parties { market, keeper, payer, order, node, provider }, &terms, now, bump)?;
     emit!(LeaseAwarded {
         lease: *lease.address(),
         order: lease.order,
         node: lease.node,
         keeper: lease.keeper,
-        price,
+        price: offer.price,
         gpu_mask: lease.gpu_mask,
         reserved,
         released,

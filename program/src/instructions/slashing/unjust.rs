@@ -8,7 +8,6 @@ use crate::constants::{AWARD_VIEW_SECS, UNJUST_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::UnjustAwardProven;
 use crate::math::fees::bps_of;
-use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::harm_in_stake;
 use crate::slashing::*;
@@ -71,8 +70,8 @@ pub fn score_throughout(
         && price <= max_price;
     require!(held, MarketError::NotBetter);
     let record = node.worst_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
-    order.requirement.suited_by(node, model, order.gpus_per_node, site, &record, since, end)?;
-    let reputation = reputation_of(&record.score, since);
+    let reputation =
+        order.requirement.suited_by(node, model, order.gpus_per_node, site, &record, since, end)?;
     score(price, reputation, record.guarantee.bps_until(end))
 }
 

@@ -72,14 +72,14 @@ func TestImagesThatNoMachineRunsAreNotOrdered(t *testing.T) {
 	for _, c := range badjobs.Images() {
 		t.Run(c.Name, func(t *testing.T) {
 			tagged, _ := imagetest.Start(t, nil).Push(t, "team/job", c.Make(t))
-			_, err := resolveImage(t.Context(), messages.JobSpec{Image: tagged}, sendNothing)
+			_, err := resolveImage(t.Context(), messages.JobSpec{Image: tagged}, access{})
 			requireUsage(t, err, c.Says)
 			require.Contains(t, err.Error(), "team/job:v1")
 			require.NotEmpty(t, classify(err).Advice)
 		})
 	}
 	tagged, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
-	_, err := resolveImage(t.Context(), messages.JobSpec{Image: tagged, Command: []string{"true"}}, sendNothing)
+	_, err := resolveImage(t.Context(), messages.JobSpec{Image: tagged, Command: []string{"true"}}, access{})
 	require.NoError(t, err)
 }
 

@@ -160,7 +160,8 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	p.Backup, p.Gateway, p.Public = r.backup, asked.Gateway, asked.Public
 	keptFolder(&r, &p)
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
-	p.Registry, p.Unrecorded = asked.Registry, asked.Unrecorded
+	p.Registry, p.Unrecorded = asked.sends(), asked.Unrecorded
+	p.RegistryUser, p.RegistryPass = asked.RegistryUser, asked.RegistryPass
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
 	p.Verify, p.Inspect, p.Attest, p.Guest = asked.Verify, asked.Inspect, asked.Attest, asked.Guest
 	p.UntilStopped, p.Retry = asked.UntilStopped, asked.Retry

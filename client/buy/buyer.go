@@ -49,6 +49,9 @@ type Options struct {
 	Inspects bool
 	// Attends: the program brings jobs of detached purchases to the machines to which their leases move, see [Buyer.Attend].
 	Attends bool
+	// DockerLogins: images that are not public are opened with the accounts that the docker command has on this computer, where the
+	// request names none. A program that buys for others leaves it out: they would read what its owner may read.
+	DockerLogins bool
 	// DryRun simulates the order and sends nothing.
 	DryRun bool
 	Log    zerolog.Logger

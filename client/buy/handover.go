@@ -64,7 +64,7 @@ func (d *deal) start() error {
 
 // handOver brings the job to a machine and waits until its lease runs.
 func (d *deal) handOver(ctx context.Context, l market.Lease) error {
-	credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
+	credential, err := registryCredential(ctx, d.r.job.Image, d.b.registryOf(&d.p))
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volum
 			return
 		case <-t.C:
 		}
-		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
+		credential, err := registryCredential(ctx, d.r.job.Image, d.b.registryOf(&d.p))
 		if err == nil {
 			_, err = d.deploy(ctx, l, credential, volume, 0)
 		}

@@ -16,6 +16,7 @@ import (
 	oci "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -43,11 +44,77 @@ const (
 	sendPassword = "password" // the account's own, where the registry has no tokens
 )
 
-func checkRegistry(mode string) error {
-	if mode != sendNothing && mode != sendToken && mode != sendPassword {
-		return usage(fmt.Sprintf("--registry-credentials is %q", mode), "give token, or password for a registry that has no tokens")
+// access is what opens the registry of an image that is not there for everyone.
+type access struct {
+	send           string // what machines get of it
+	user, password string // an account; empty for one of docker's logins
+	docker         bool   // docker's logins on this computer may be used
+}
+
+// registry is what the request says of it.
+func (b *Buyer) registry(r *Request) access {
+	return access{send: r.sends(), user: r.RegistryUser, password: r.RegistryPass, docker: b.o.DockerLogins}
+}
+
+// registryOf is what a purchase keeps of it.
+func (b *Buyer) registryOf(p *purchase.Purchase) access {
+	return access{send: p.Registry, user: p.RegistryUser, password: p.RegistryPass, docker: b.o.DockerLogins}
+}
+
+// sends is what machines get for an image that is not public.
+func (r *Request) sends() string {
+	if r.Registry == sendNothing && r.RegistryUser != "" {
+		return sendToken
+	}
+	return r.Registry
+}
+
+// checkRegistry checks what the request says of it.
+func (r *Request) checkRegistry() error {
+	switch send := r.sends(); {
+	case send != sendNothing && send != sendToken && send != sendPassword:
+		return usage(fmt.Sprintf("--registry-credentials is %q", send), "give token, or password for a registry that has no tokens")
+	case (r.RegistryUser == "") != (r.RegistryPass == ""):
+		return usage("--registry-user and --registry-password belong together", "give both, or neither, and log in with docker login")
+	case r.RegistryUser != "" && r.Image == "":
+		return usage("--registry-user is for images", "name the --image that it may read")
 	}
 	return nil
+}
+
+// keys are the accounts by registry. An account that is given opens the image's registry, and docker's logins are not looked at.
+func (a access) keys() authn.Keychain {
+	switch {
+	case a.user != "":
+		return account(authn.AuthConfig{Username: a.user, Password: a.password})
+	case a.docker:
+		return authn.DefaultKeychain
+	}
+	return authn.NewMultiKeychain() // none
+}
+
+// advice is what a person does whose account a registry does not take.
+func (a access) advice(registry string) string {
+	if a.user == "" && a.docker {
+		return "docker login " + registry
+	}
+	return "give registryUser and registryPassword of an account that may read it at " + registry
+}
+
+// closed is what a person does about an image that is not public, where machines get nothing of an account.
+func (a access) closed() string {
+	if a.docker {
+		return "check the name; for a private image log in with docker login, and let the machine have a token for it: --registry-credentials token"
+	}
+	return "check the name; for a private image give registryUser and registryPassword"
+}
+
+// account is the one that opens the registry that is asked.
+type account authn.AuthConfig
+
+// Resolve implements [authn.Keychain].
+func (a account) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return authn.FromConfig(authn.AuthConfig(a)), nil
 }
 
 // resolved is an image by its digest, and the CUDA that it needs; 0 for none.
@@ -58,8 +125,8 @@ type resolved struct {
 
 // resolveImage returns the reference with the digest of what its registry has under it now, so that the order names
 // what runs.
-func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (resolved, error) {
-	ref, img, err := findImage(ctx, job.Image, mode)
+func resolveImage(ctx context.Context, job messages.JobSpec, a access) (resolved, error) {
+	ref, img, err := findImage(ctx, job.Image, a)
 	if err != nil {
 		return resolved{}, err
 	}
@@ -68,7 +135,7 @@ func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (resol
 		if errors.As(err, &known) {
 			return resolved{}, err
 		}
-		return resolved{}, imageFailure(job.Image, mode, ref, err)
+		return resolved{}, imageFailure(job.Image, a, ref, err)
 	}
 	cuda, err := checkImage(job, img)
 	if err != nil {
@@ -82,38 +149,38 @@ func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (resol
 }
 
 // findImage is what a registry has under a name now. It asks as a stranger does; only for an image that is not there for everyone, and
-// only where the machine may be given a credential, it asks with those of the docker command.
-func findImage(ctx context.Context, image, mode string) (name.Reference, v1.Image, error) {
+// only where the machine may be given a credential, it asks with an account.
+func findImage(ctx context.Context, image string, a access) (name.Reference, v1.Image, error) {
 	ref, err := name.ParseReference(image)
 	if err != nil {
 		return nil, nil, usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
 	}
 	how := asking(ctx)
 	found, err := oci.Get(ref, how...)
-	if err != nil && isClosed(err) && mode != sendNothing {
-		how = asking(ctx, oci.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil && isClosed(err) && a.send != sendNothing {
+		how = asking(ctx, oci.WithAuthFromKeychain(a.keys()))
 		found, err = oci.Get(ref, how...)
 	}
 	if err != nil {
-		return nil, nil, imageFailure(image, mode, ref, err)
+		return nil, nil, imageFailure(image, a, ref, err)
 	}
 	img, err := imageOf(image, ref, found, how)
 	var known *service.Failure
 	if err != nil && !errors.As(err, &known) {
-		err = imageFailure(image, mode, ref, err)
+		err = imageFailure(image, a, ref, err)
 	}
 	return ref, img, err
 }
 
 // digestOf is the digest by which machines know an image.
 func digestOf(ctx context.Context, image string) (records.Hash, error) {
-	ref, img, err := findImage(ctx, image, sendNothing)
+	ref, img, err := findImage(ctx, image, access{})
 	if err != nil {
 		return records.Hash{}, err
 	}
 	digest, err := img.Digest()
 	if err != nil {
-		return records.Hash{}, imageFailure(image, sendNothing, ref, err)
+		return records.Hash{}, imageFailure(image, access{}, ref, err)
 	}
 	return hashOf(image, digest)
 }
@@ -180,14 +247,14 @@ func isClosed(err error) bool {
 		(answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusNotFound)
 }
 
-func imageFailure(image, mode string, ref name.Reference, err error) error {
+func imageFailure(image string, a access, ref name.Reference, err error) error {
 	var answer *transport.Error
 	if isClosed(err) && errors.As(err, &answer) {
 		why := fmt.Sprintf("image %s is not there, or not public: the registry answers %d", image, answer.StatusCode)
-		if mode == sendNothing {
-			return refused(why, "check the name; for a private image log in with docker login, and let the machine have a token for it: --registry-credentials token")
+		if a.send == sendNothing {
+			return refused(why, a.closed())
 		}
-		return refused(why, "check the name, and docker login "+ref.Context().RegistryStr())
+		return refused(why, "check the name, and "+a.advice(ref.Context().RegistryStr()))
 	}
 	return network(fmt.Sprintf("the registry %s does not say what image %s is: %s", ref.Context().RegistryStr(), image, causeOf(err)), "nothing was bought; try again", err)
 }
@@ -207,8 +274,8 @@ func causeOf(err error) string {
 
 // registryCredential returns what a machine needs to fetch an image: nothing where it is there for everyone. A token
 // opens one repository for reading and expires; the password behind it stays here.
-func registryCredential(ctx context.Context, image, mode string) (*messages.RegistryCredential, error) {
-	if mode == sendNothing || image == "" {
+func registryCredential(ctx context.Context, image string, a access) (*messages.RegistryCredential, error) {
+	if a.send == sendNothing || image == "" {
 		return nil, nil
 	}
 	ref, err := name.NewDigest(image)
@@ -218,30 +285,30 @@ func registryCredential(ctx context.Context, image, mode string) (*messages.Regi
 	if _, err := oci.Get(ref, asking(ctx)...); err == nil {
 		return nil, nil
 	} else if !isClosed(err) {
-		return nil, imageFailure(image, mode, ref, err)
+		return nil, imageFailure(image, a, ref, err)
 	}
-	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, ref.Context())
+	auth, err := authn.Resolve(ctx, a.keys(), ref.Context())
 	if err != nil {
 		return nil, refused(fmt.Sprintf("the credentials of %s cannot be read: %v", ref.Context().RegistryStr(), err), "docker login "+ref.Context().RegistryStr())
 	}
 	challenge, err := transport.Ping(ctx, ref.Context().Registry, http.DefaultTransport)
 	if err != nil {
-		return nil, imageFailure(image, mode, ref, err)
+		return nil, imageFailure(image, a, ref, err)
 	}
 	if strings.EqualFold(challenge.Scheme, "bearer") {
 		token, err := transport.Exchange(ctx, ref.Context().Registry, auth, http.DefaultTransport, []string{ref.Context().Scope(transport.PullScope)}, challenge)
 		if err != nil {
-			return nil, imageFailure(image, mode, ref, err)
+			return nil, imageFailure(image, a, ref, err)
 		}
 		return &messages.RegistryCredential{Token: token.Token}, nil
 	}
-	if mode != sendPassword {
+	if a.send != sendPassword {
 		return nil, refused(fmt.Sprintf("the registry %s gives out no tokens, only passwords open it", ref.Context().RegistryStr()),
 			"the machine's owner could read the password: make an account that may only read this repository, log in with it, and add --registry-credentials password")
 	}
 	config, err := authn.Authorization(ctx, auth)
 	if err != nil || config.Username == "" {
-		return nil, refused(fmt.Sprintf("there is no name and password for %s", ref.Context().RegistryStr()), "docker login "+ref.Context().RegistryStr())
+		return nil, refused(fmt.Sprintf("there is no name and password for %s", ref.Context().RegistryStr()), a.advice(ref.Context().RegistryStr()))
 	}
 	return &messages.RegistryCredential{User: config.Username, Password: config.Password}, nil
 }

@@ -2,6 +2,7 @@ package buy
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	oci "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -27,7 +29,7 @@ func running(image string) messages.JobSpec {
 func TestImagesAreResolvedToDigests(t *testing.T) {
 	tagged, want := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
 	for _, given := range []string{tagged, want} {
-		got, err := resolveImage(t.Context(), running(given), sendNothing)
+		got, err := resolveImage(t.Context(), running(given), access{})
 		require.NoError(t, err)
 		require.Equal(t, want, got.reference)
 	}
@@ -36,12 +38,12 @@ func TestImagesAreResolvedToDigests(t *testing.T) {
 // What an image needs of the driver is known before the order.
 func TestAnImageSaysItsCUDA(t *testing.T) {
 	tagged, _ := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=tesla,driver>=535,driver<536"}}, imagetest.Layer(t))
-	got, err := resolveImage(t.Context(), running(tagged), sendNothing)
+	got, err := resolveImage(t.Context(), running(tagged), access{})
 	require.NoError(t, err)
 	require.Equal(t, market.CUDA(1208), got.cuda)
 	job := running(tagged)
 	job.Env = map[string]string{"NVIDIA_DISABLE_REQUIRE": "1"}
-	got, err = resolveImage(t.Context(), job, sendNothing)
+	got, err = resolveImage(t.Context(), job, access{})
 	require.NoError(t, err)
 	require.Zero(t, got.cuda)
 }
@@ -56,7 +58,7 @@ func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {
 		foreign:                   "arm64",
 		"127.0.0.1:1/team/job:v1": "does not say what image 127.0.0.1:1/team/job:v1 is: dial tcp 127.0.0.1:1: connect: connection refused",
 	} {
-		_, err := resolveImage(t.Context(), running(given), sendNothing)
+		_, err := resolveImage(t.Context(), running(given), access{})
 		require.ErrorContains(t, err, want, given)
 	}
 }
@@ -69,16 +71,16 @@ func TestClosedRegistries(t *testing.T) {
 		r := imagetest.Closed(t, tokens)
 		tagged, digested := r.Push(t, "team/private", private, imagetest.Auth())
 		t.Setenv("DOCKER_CONFIG", imagetest.Login(t, r))
-		_, err := resolveImage(t.Context(), running(tagged), sendNothing)
+		_, err := resolveImage(t.Context(), running(tagged), access{docker: true})
 		require.ErrorContains(t, err, "not public")
 		require.Contains(t, classify(err).Advice, "--registry-credentials token")
-		got, err := resolveImage(t.Context(), running(tagged), sendToken)
+		got, err := resolveImage(t.Context(), running(tagged), access{send: sendToken, docker: true})
 		require.NoError(t, err)
 		require.Equal(t, digested, got.reference)
-		c, err := registryCredential(t.Context(), digested, sendToken)
+		c, err := registryCredential(t.Context(), digested, access{send: sendToken, docker: true})
 		if !tokens {
 			require.ErrorContains(t, err, "only passwords open it")
-			c, err = registryCredential(t.Context(), digested, sendPassword)
+			c, err = registryCredential(t.Context(), digested, access{send: sendPassword, docker: true})
 			require.NoError(t, err)
 			require.Equal(t, &messages.RegistryCredential{User: imagetest.User, Password: imagetest.Password}, c)
 			continue
@@ -91,14 +93,60 @@ func TestClosedRegistries(t *testing.T) {
 		require.Contains(t, string(raw), `"access":[{"actions":["pull"],"name":"team/private","type":"repository"}]`)
 
 		t.Setenv("DOCKER_CONFIG", t.TempDir())
-		_, err = resolveImage(t.Context(), running(tagged), sendToken)
+		_, err = resolveImage(t.Context(), running(tagged), access{send: sendToken, docker: true})
 		require.Contains(t, classify(err).Advice, "docker login "+r.Host)
 	}
 	_, public := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
-	c, err := registryCredential(t.Context(), public, sendToken)
+	c, err := registryCredential(t.Context(), public, access{send: sendToken, docker: true})
 	require.NoError(t, err)
 	require.Nil(t, c)
-	require.Error(t, checkRegistry("everything"))
+	require.Error(t, (&Request{Registry: "everything"}).checkRegistry())
+}
+
+// A request may name an account of its own. Docker's logins are not looked at then, and a program that buys for others has none.
+func TestARequestNamesAnAccountOfARegistry(t *testing.T) {
+	private := imagetest.Image(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("secret", "x")))
+	r := imagetest.Closed(t, true)
+	tagged, digested := r.Push(t, "team/private", private, imagetest.Auth())
+	t.Setenv("DOCKER_CONFIG", imagetest.Login(t, r))
+	server, person := &Buyer{}, &Buyer{o: Options{DockerLogins: true}}
+	request := Request{Image: tagged, Command: []string{"true"}, RegistryUser: imagetest.User, RegistryPass: imagetest.Password}
+	for _, b := range []*Buyer{server, person} {
+		require.NoError(t, request.checkRegistry())
+		got, err := resolveImage(t.Context(), running(tagged), b.registry(&request))
+		require.NoError(t, err)
+		require.Equal(t, digested, got.reference)
+		c, err := registryCredential(t.Context(), digested, b.registry(&request))
+		require.NoError(t, err)
+		require.NotEmpty(t, c.Token, "a token is sent unless the request says otherwise")
+		require.Empty(t, c.User+c.Password)
+
+		wrong := request
+		wrong.RegistryPass = "wrong"
+		_, err = resolveImage(t.Context(), running(tagged), b.registry(&wrong))
+		require.ErrorContains(t, err, "not public")
+		require.Contains(t, classify(err).Advice, "registryUser", "also where docker has a login that would do")
+	}
+	for _, send := range []string{sendNothing, sendToken, sendPassword} {
+		_, err := resolveImage(t.Context(), running(tagged), server.registry(&Request{Image: tagged, Registry: send}))
+		require.ErrorContains(t, err, "not public", "the owner's logins are not for others")
+		_, err = registryCredential(t.Context(), digested, server.registry(&Request{Image: tagged, Registry: send}))
+		require.Equal(t, send != sendNothing, err != nil, "%q: %v", send, err)
+	}
+	for _, half := range []Request{{Image: tagged, RegistryUser: "x"}, {Image: tagged, RegistryPass: "x"}, {RegistryUser: "x", RegistryPass: "x"}} {
+		requireUsage(t, half.checkRegistry(), "--registry-user")
+	}
+}
+
+// What a purchase keeps opens the registry until it is over, and is forgotten then.
+func TestAPurchaseForgetsItsRegistryAccount(t *testing.T) {
+	p := purchase.Purchase{Registry: sendToken, RegistryUser: "user", RegistryPass: "password"}
+	require.Equal(t, access{send: sendToken, user: "user", password: "password"}, new(Buyer).registryOf(&p))
+	p.End(0, "", nil)
+	raw, err := json.Marshal(p)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "password")
+	require.NotContains(t, string(raw), `"user"`)
 }
 
 // The order names the image itself, not the list that it is in, and one that every machine runs. What no machine takes is refused before
@@ -118,7 +166,7 @@ func TestListsAndLayersAreKnownBeforeTheOrder(t *testing.T) {
 		}})
 	}
 	require.NoError(t, oci.WriteIndex(at, index))
-	got, err := resolveImage(t.Context(), running(at.String()), sendNothing)
+	got, err := resolveImage(t.Context(), running(at.String()), access{})
 	require.NoError(t, err)
 	digest, err := images[""].Digest()
 	require.NoError(t, err)
@@ -129,9 +177,9 @@ func TestListsAndLayersAreKnownBeforeTheOrder(t *testing.T) {
 		layers = append(layers, imagetest.Layer(t, imagetest.File("x", fmt.Sprint(i))))
 	}
 	tagged, _ := r.Push(t, "team/many", imagetest.Image(t, "amd64", v1.Config{}, layers...))
-	_, err = resolveImage(t.Context(), running(tagged), sendNothing)
+	_, err = resolveImage(t.Context(), running(tagged), access{})
 	require.ErrorContains(t, err, "101 layers, machines take 1 to 100")
 	tagged, _ = r.Push(t, "team/most", imagetest.Image(t, "amd64", v1.Config{}, layers[1:]...))
-	_, err = resolveImage(t.Context(), running(tagged), sendNothing)
+	_, err = resolveImage(t.Context(), running(tagged), access{})
 	require.NoError(t, err)
 }

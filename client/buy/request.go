@@ -41,6 +41,9 @@ type Request struct {
 	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds" jsonschema:"how long, seconds; stop ends it earlier"`
 	Image           string            `json:"image,omitempty" maxLength:"512" doc:"Container image; machines run a command without one on local networks only" jsonschema:"container image; exec needs one"`
 	Unrecorded      bool              `json:"unrecorded,omitempty" doc:"Ask machines to keep no public record of how the image started; they keep none of an image that needs a credential" jsonschema:"ask machines to keep no public record of how the image started"`
+	Registry        string            `json:"registryCredentials,omitempty" enum:"token,password" doc:"What machines get for an image that is not public: a token that can read its repository for minutes, or the password where the registry gives out no tokens. Token by default, where registryUser is given" jsonschema:"what machines get for an image that is not public: token (the default with registryUser), which can read its repository for minutes, or password, where the registry gives out no tokens"`
+	RegistryUser    string            `json:"registryUser,omitempty" maxLength:"256" doc:"Account at the registry of an image that is not public. The server keeps it with the job until the purchase is over" jsonschema:"account at the registry of an image that is not public; this server keeps it with the job until the purchase is over"`
+	RegistryPass    string            `json:"registryPassword,omitempty" maxLength:"4096" format:"password" doc:"Password or access token of registryUser" jsonschema:"password or access token of registryUser"`
 	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default" jsonschema:"what runs; the image's own command by default"`
 	Entrypoint      string            `json:"entrypoint,omitempty" maxLength:"4096" doc:"Program of the container, in place of the image's entry point and command; its arguments are the command" jsonschema:"program of the container, in place of the image's entry point and command; its arguments are the command"`
 	User            string            `json:"user,omitempty" maxLength:"256" example:"root" doc:"User of the container's program: a name of the image's or a number, with :GROUP if need be; the image's by default" jsonschema:"user of the container's program: a name of the image's such as root, or a number, with :GROUP if need be; the image's by default"`
@@ -93,8 +96,6 @@ type Request struct {
 	Detach bool `json:"-"`
 	// ReceiptEvery is how often receipts are signed while the purchase is attended.
 	ReceiptEvery time.Duration `json:"-"`
-	// Registry says what machines get of docker's credentials for an image that is not public: "token" or "password".
-	Registry string `json:"-"`
 	// Backup is s3://BUCKET/FOLDER for encrypted snapshots of the volume, BackupEndpoint the URL of a server that is not
 	// Amazon's, and BackupEvery the time between snapshots besides the one at the job's end.
 	Backup         string        `json:"-"`
@@ -213,7 +214,7 @@ func (r *Request) Check() error {
 
 // checkContainer checks what is for containers.
 func (r *Request) checkContainer() error {
-	if err := checkRegistry(r.Registry); err != nil {
+	if err := r.checkRegistry(); err != nil {
 		return err
 	}
 	if r.Restore != "" { // the suspended container says what runs

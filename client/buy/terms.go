@@ -159,7 +159,7 @@ func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 	if r.Network != networkNone {
 		job.Network = messages.NetworkInternet
 	}
-	image, err := resolveImage(ctx, job, r.Registry)
+	image, err := resolveImage(ctx, job, b.registry(r))
 	if err != nil {
 		return job, err
 	}
@@ -167,7 +167,7 @@ func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 	if r.CUDA == "" && !r.AllowSimulated { // a simulated GPU runs no CUDA
 		r.CUDA = image.cuda.String()
 	}
-	credential, err := registryCredential(ctx, job.Image, r.Registry) // before money moves
+	credential, err := registryCredential(ctx, job.Image, b.registry(r)) // before money moves
 	if err != nil {
 		return job, err
 	}

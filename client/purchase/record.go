@@ -58,8 +58,11 @@ type Purchase struct {
 	// Rerun is the order whose job is run again and compared; zero for none.
 	Rerun  solana.PublicKey `json:"rerun"`
 	Detach bool             `json:"detach,omitempty"`
-	// Registry says what of a registry's credentials machines may be given; they themselves are not kept.
-	Registry string `json:"registry,omitempty"`
+	// Registry says what of a registry's credentials machines may be given. RegistryUser and RegistryPass are the account that the
+	// customer gave, forgotten when the purchase is over; docker's are not kept.
+	Registry     string `json:"registry,omitempty"`
+	RegistryUser string `json:"registryUser,omitempty"`
+	RegistryPass string `json:"registryPassword,omitempty"`
 	// Unrecorded asks machines to keep no record of how the image started.
 	Unrecorded bool          `json:"unrecorded,omitempty"`
 	Receipts   time.Duration `json:"receipts,omitempty"` // how often they are signed
@@ -120,9 +123,10 @@ func Nonce(customer solana.PublicKey, name string, attempt uint32) uint64 {
 	return binary.LittleEndian.Uint64(h.Sum(nil))
 }
 
-// End marks a purchase as over and forgets the job with its secrets, and what opens its volumes.
+// End marks a purchase as over and forgets the job with its secrets, and what opens its volumes and its registry.
 func (p *Purchase) End(exit int, outcome string, result json.RawMessage) {
 	p.Stage, p.Exit, p.Outcome, p.Result, p.Job, p.Secret = Over, exit, outcome, result, nil, nil
+	p.RegistryUser, p.RegistryPass = "", ""
 }
 
 func read(dir string) (Purchase, error) {

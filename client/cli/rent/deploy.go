@@ -83,6 +83,7 @@ func (s *session) buyer() (*buy.Buyer, error) {
 	o := buy.Options{
 		Client: s.Client, Service: s.Service, Wallet: signer, Customer: customer, Root: root, Fees: s.Fees, Sponsor: s.Sponsor, Network: s.Network,
 		DryRun: s.DryRun, Log: s.Log, OnEvent: s.event, Confirm: s.confirmOffer, Waiting: s.WaitingFor, Output: s.jobOutput, Serves: container.Serves,
+		DockerLogins: true,
 	}
 	if !s.InBrowser() { // a wallet in a browser signs transactions alone
 		if o.Key, err = s.KeyFile(); err != nil {

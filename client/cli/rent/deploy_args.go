@@ -23,7 +23,11 @@ const (
 	flagRestore        = "restore"
 	flagEntrypoint     = "entrypoint"
 	flagUser           = "user"
-	flagFile           = "file"
+
+	flagRegistryUser     = "registry-user"
+	flagRegistryPassword = "registry-password"
+	envRegistryPassword  = "GANTRY_REGISTRY_PASSWORD"
+	flagFile             = "file"
 )
 
 func deployCommand(s command.Streams) *cli.Command {
@@ -67,6 +71,8 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: flagEntrypoint, Usage: "`PROGRAM` of the container in place of the image's entry point and command; its arguments come after --"},
 			&cli.StringFlag{Name: flagUser, Aliases: []string{"u"}, Usage: "`NAME[:GROUP]` or numbers: user of the container's program (default: the image's)"},
 			&cli.StringFlag{Name: "registry-credentials", Usage: "`WHAT` the machine gets for an image that is not public: token (made with docker's credentials; it can read the repository for minutes), or password if the registry has no tokens"},
+			&cli.StringFlag{Name: flagRegistryUser, Usage: "`NAME` at the registry of an image that is not public, in place of docker's login; the machine gets a token. The password is kept on this computer until the purchase is over"},
+			&cli.StringFlag{Name: flagRegistryPassword, EnvVars: []string{envRegistryPassword}, Usage: "`PASSWORD` or access token of --registry-user; on a command line other users see it"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "`WHAT` the container of --image reaches: internet, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, besides the key that gantry has made; repeat"},
 			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs, or longer with --keep"},

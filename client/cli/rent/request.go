@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/buy"
@@ -22,6 +23,7 @@ func (s *session) request() (buy.Request, error) {
 		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"), Spot: s.CLI.Bool("spot"), Retry: s.CLI.Bool("retry"),
 		Sealed: s.CLI.Bool("sealed"), Guest: s.CLI.Bool(flagGuest), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
 		Migrate: s.CLI.Bool("migrate"), Detach: s.CLI.Bool("detach"), UntilStopped: s.CLI.Bool("until-stopped"), Budget: s.CLI.String("budget"), ReceiptEvery: s.CLI.Duration("receipt-every"), Registry: s.CLI.String("registry-credentials"),
+		RegistryUser: s.CLI.String(flagRegistryUser), RegistryPass: s.password(),
 		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),
 		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.size("shm-size"), MinTFLOPS: s.number("min-tflops"),
 	}
@@ -183,4 +185,13 @@ func (s *session) fillIn(r *buy.Request) error {
 		return err
 	}
 	return r.Fill(j)
+}
+
+// password is that of --registry-user. One from the environment means nothing to a purchase that names no user.
+func (s *session) password() string {
+	given := s.CLI.String(flagRegistryPassword)
+	if s.CLI.String(flagRegistryUser) == "" && given == os.Getenv(envRegistryPassword) {
+		return ""
+	}
+	return given
 }

@@ -49,8 +49,6 @@ class GantryCompute(Compute):
         requirements: Requirements,
         extra_authorized_keys: list[str],
     ) -> JobProvisioningData:
-        if job.job_spec.registry_auth is not None:
-            raise ComputeError("gantry serve takes no credentials of registries; use an image that is public")
         if volumes:
             raise ComputeError("dstack's volumes are not for this market; name one in volume of order in server/config.yml")
         saved = Store(job.job_submissions[-1].id.hex)
@@ -73,6 +71,8 @@ class GantryCompute(Compute):
         out = {**data["share"], "diskMiB": resources.disk.size_mib, "maxPricePerGpuHour": data["price"]}
         if shm := job.job_spec.requirements.resources.shm_size:
             out["shmMiB"] = round(shm * 1024)
+        if auth := job.job_spec.registry_auth:  # the machine gets a token that reads this image's repository
+            out["registryUser"], out["registryPassword"] = auth.username, auth.password
         return {
             **out,
             **self._config.order,

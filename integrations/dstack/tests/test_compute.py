@@ -95,6 +95,13 @@ class Machines(fake.Case):
         self.assertLess(len(body["command"][1]), 4096)
         self.assertEqual((made.backend.value, made.username, made.dockerized, made.hostname, made.price), ("gantry", "root", False, None, 1.30))
 
+    def test_an_image_that_is_not_public_has_its_account(self):
+        self.run_job(job(registry_auth={"username": "u", "password": "p"}))
+        ((_, bought),) = self.market.bought.items()
+        self.assertEqual((bought["body"]["registryUser"], bought["body"]["registryPassword"]), ("u", "p"))
+        (name,) = self.records()
+        self.assertEqual(store.Store(name).path.stat().st_mode & 0o077, 0, "others on this computer cannot read it")
+
     def test_a_second_call_buys_nothing(self):
         """dstack's server was killed before it had written that the machine is there."""
         of = job()
@@ -239,8 +246,6 @@ class Machines(fake.Case):
         self.assertEqual(self.market.status, {"Order0-0": "ended", "Order1-0": "running"})
 
     def test_what_is_not_done_is_refused_before_money_moves(self):
-        with self.assertRaisesRegex(ComputeError, "no credentials of registries"):
-            self.run_job(job(registry_auth={"username": "u", "password": "p"}))
         with self.assertRaisesRegex(ComputeError, "volumes"):
             found = list(self.own.get_offers(requirements(), False, False))
             self.own.run_job(mock.Mock(), job(), found[0], KEY, "", [mock.Mock()], None, requirements(), [])

@@ -35,6 +35,10 @@ const kinds = [
     value: (e) => e.value.trim() || undefined,
   },
   {
+    is: (p) => p.format === 'password', control: (name, p) => el('input', { name, type: 'password', maxlength: p.maxLength, autocomplete: 'off' }),
+    value: (e) => e.value || undefined,
+  },
+  {
     is: (p) => p.type === 'string', control: (name, p) => el('input', { name, maxlength: p.maxLength, autocomplete: 'off', spellcheck: 'false', placeholder: p.examples?.[0] }),
     value: (e) => e.value.trim() || undefined,
   },

@@ -9,26 +9,29 @@ import (
 
 // OrderRequest is what a pod asks for: the fields of the API's order that the provider uses.
 type OrderRequest struct {
-	GPU             string            `json:"gpu"`
-	Count           int               `json:"count"`
-	Seconds         int64             `json:"seconds"`
-	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty"`
-	Image           string            `json:"image"`
-	Entrypoint      string            `json:"entrypoint,omitempty"`
-	Command         []string          `json:"command,omitempty"`
-	Env             map[string]string `json:"env,omitempty"`
-	User            string            `json:"user,omitempty"`
-	Region          string            `json:"region,omitempty"`
-	Network         string            `json:"network,omitempty"`
-	CPUs            int64             `json:"cpus,omitempty"`
-	MemoryMiB       int64             `json:"memoryMiB,omitempty"`
-	DiskMiB         int64             `json:"diskMiB,omitempty"`
-	ShmMiB          int64             `json:"shmMiB,omitempty"`
-	Ports           []Port            `json:"ports,omitempty"`
-	RunToCompletion bool              `json:"runToCompletion"`
-	UntilStopped    bool              `json:"untilStopped"`
-	Budget          string            `json:"budget,omitempty"`
-	AllowSimulated  bool              `json:"allowSimulated,omitempty"`
+	GPU      string `json:"gpu"`
+	Count    int    `json:"count"`
+	Seconds  int64  `json:"seconds"`
+	MaxPrice string `json:"maxPricePerGpuHour,omitempty"`
+	Image    string `json:"image"`
+	// RegistryUser and RegistryPassword open the registry of an image that is not public.
+	RegistryUser     string            `json:"registryUser,omitempty"`
+	RegistryPassword string            `json:"registryPassword,omitempty"`
+	Entrypoint       string            `json:"entrypoint,omitempty"`
+	Command          []string          `json:"command,omitempty"`
+	Env              map[string]string `json:"env,omitempty"`
+	User             string            `json:"user,omitempty"`
+	Region           string            `json:"region,omitempty"`
+	Network          string            `json:"network,omitempty"`
+	CPUs             int64             `json:"cpus,omitempty"`
+	MemoryMiB        int64             `json:"memoryMiB,omitempty"`
+	DiskMiB          int64             `json:"diskMiB,omitempty"`
+	ShmMiB           int64             `json:"shmMiB,omitempty"`
+	Ports            []Port            `json:"ports,omitempty"`
+	RunToCompletion  bool              `json:"runToCompletion"`
+	UntilStopped     bool              `json:"untilStopped"`
+	Budget           string            `json:"budget,omitempty"`
+	AllowSimulated   bool              `json:"allowSimulated,omitempty"`
 }
 
 // Port is one that a container listens on.

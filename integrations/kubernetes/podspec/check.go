@@ -29,8 +29,6 @@ func check(pod *corev1.Pod) error {
 		return fmt.Errorf("it asks for the host's users: leave hostUsers out")
 	case len(s.HostAliases) > 0 || s.DNSConfig != nil:
 		return fmt.Errorf("it changes how names are resolved, and a lease has the machine's names: leave hostAliases and dnsConfig out")
-	case len(s.ImagePullSecrets) > 0:
-		return fmt.Errorf("it has imagePullSecrets, and the server orders public images only: use a public image, and a service account without pull secrets")
 	case len(s.ResourceClaims) > 0:
 		return fmt.Errorf("it has resource claims: ask for GPUs with resources.limits of %s", GPUs)
 	}

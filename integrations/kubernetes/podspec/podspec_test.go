@@ -61,7 +61,6 @@ func TestWhatIsRefused(t *testing.T) {
 		"init containers (prepare)": func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "prepare"}} },
 		"2 containers":              func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, corev1.Container{}) },
 		"hostNetwork":               func(p *corev1.Pod) { p.Spec.HostNetwork = true },
-		"imagePullSecrets":          func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "x"}} },
 		"hostAliases":               func(p *corev1.Pod) { p.Spec.HostAliases = []corev1.HostAlias{{}} },
 		"fsGroup":                   func(p *corev1.Pod) { p.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &zero} },
 		"no GPU":                    func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} },

@@ -45,6 +45,9 @@ func (p *Provider) buy(ctx context.Context, w *work, r record) time.Duration {
 	}
 	if r.Request == nil {
 		request, warnings, err := p.order(&r)
+		if err == nil {
+			err = p.addAccount(ctx, w, r.Pod, &request)
+		}
 		if err != nil {
 			return p.refuse(w, err, now)
 		}

@@ -148,12 +148,13 @@ func (s *server) exits(lease string, code int32, detail string) {
 // world is a provider with what virtual-kubelet would do for it.
 type world struct {
 	*Provider
-	t      *testing.T
-	server *server
-	dir    string
-	events *events.FakeRecorder
-	index  cache.Indexer
-	end    func()
+	t       *testing.T
+	server  *server
+	dir     string
+	events  *events.FakeRecorder
+	index   cache.Indexer
+	secrets cache.Indexer
+	end     func()
 
 	mu   sync.Mutex
 	told map[types.UID]*corev1.Pod
@@ -162,7 +163,8 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, server: newServer(t), dir: t.TempDir(), index: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		told: map[types.UID]*corev1.Pod{},
+		secrets: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		told:    map[types.UID]*corev1.Pod{},
 	}
 	w.start()
 	t.Cleanup(func() { w.end() })
@@ -180,7 +182,7 @@ func (w *world) start() {
 		Defaults: podspec.Defaults{GPU: "any", Budget: "10", Seconds: 600},
 	})
 	require.NoError(w.t, err)
-	w.end = w.Start(w.t.Context(), corev1listers.NewPodLister(w.index))
+	w.end = w.Start(w.t.Context(), corev1listers.NewPodLister(w.index), corev1listers.NewSecretLister(w.secrets))
 	w.NotifyPods(w.t.Context(), func(p *corev1.Pod) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -3,7 +3,7 @@
 // killed.
 //
 //   - record.go stores what is known of a pod; money.go reads and writes amounts.
-//   - buy.go orders a lease, follow.go follows a lease that was bought, end.go ends pods that were deleted.
+//   - buy.go orders a lease, pullsecrets.go adds the account of its registry, follow.go follows a lease that was bought, end.go ends pods that were deleted.
 //   - status.go reports the status of a pod; output.go, exec.go and forward.go reach its container.
 //   - node.go reports the capacity of the node.
 package provider
@@ -45,7 +45,8 @@ type Provider struct {
 	mu      sync.Mutex
 	ctx     context.Context // of the goroutines of pods; nil before Start and after its end
 	wg      sync.WaitGroup
-	pods    corev1listers.PodLister // nil before Start
+	pods    corev1listers.PodLister    // nil before Start
+	secrets corev1listers.SecretLister // nil before Start
 	works   map[types.UID]*work
 	current map[string]types.UID // by namespace/name
 	notify  func(*corev1.Pod)    // nil before NotifyPods
@@ -105,12 +106,12 @@ func New(o Options) (*Provider, error) {
 }
 
 // Start continues with the pods of the records, and lets others be created, until ctx ends or end is called, which waits.
-// pods are those of the node, as the API server has them.
-func (p *Provider) Start(ctx context.Context, pods corev1listers.PodLister) (end func()) {
+// pods are those of the node, and secrets those of all namespaces, as the API server has them.
+func (p *Provider) Start(ctx context.Context, pods corev1listers.PodLister, secrets corev1listers.SecretLister) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ctx, p.pods = ctx, pods
+	p.ctx, p.pods, p.secrets = ctx, pods, secrets
 	for _, w := range p.works {
 		p.begin(w)
 	}

@@ -80,12 +80,13 @@ func cluster(kubeconfig string) (kubernetes.Interface, error) {
 
 // kubelet is the node and its pods.
 type kubelet struct {
-	pods  *provider.Provider
-	node  *provider.Node
-	vk    *nodeutil.Node
-	lists corev1listers.PodLister
-	log   zerolog.Logger
-	name  string
+	pods    *provider.Provider
+	node    *provider.Node
+	vk      *nodeutil.Node
+	lists   corev1listers.PodLister
+	secrets corev1listers.SecretLister
+	log     zerolog.Logger
+	name    string
 }
 
 func newKubelet(c *cli.Context, kube kubernetes.Interface, recorder record.EventRecorder, zlog zerolog.Logger) (*kubelet, error) {
@@ -125,7 +126,7 @@ func newKubelet(c *cli.Context, kube kubernetes.Interface, recorder record.Event
 	}
 	mux := http.NewServeMux()
 	k.vk, err = nodeutil.NewNode(k.name, func(p nodeutil.ProviderConfig) (nodeutil.Provider, node.NodeProvider, error) {
-		k.lists = p.Pods
+		k.lists, k.secrets = p.Pods, p.Secrets
 		return k.pods, k.node, nil
 	}, nodeutil.WithClient(kube), func(n *nodeutil.NodeConfig) error {
 		n.NodeSpec, n.NumWorkers, n.HTTPListenAddr = *k.node.Object(), workers, c.String(flagListen)
@@ -141,7 +142,7 @@ func newKubelet(c *cli.Context, kube kubernetes.Interface, recorder record.Event
 // run is the node until ctx ends.
 func (k *kubelet) run(ctx context.Context) error {
 	defer k.node.Wait()
-	defer k.pods.Start(ctx, k.lists)()
+	defer k.pods.Start(ctx, k.lists, k.secrets)()
 	k.log.Info().Str("node", k.name).Msg("the node begins")
 	if err := k.vk.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("node %s: %w", k.name, err)

@@ -94,6 +94,7 @@ func (c *carrier) follow(ctx context.Context) error {
 			return err
 		}
 		c.again(ctx, over)
+		c.forget(ctx, v, over)
 		bought := c.purchases()
 		for _, l := range fresh {
 			c.taken[lifeOf(&l)] = true

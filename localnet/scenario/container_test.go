@@ -6,9 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,7 +94,46 @@ func TestAPrivateImageIsRented(t *testing.T) {
 	require.Len(t, deployed.Leases, 1)
 	require.Contains(t, ok(t, n, customer, "logs", deployed.Leases[0].Address).Stdout, "gvisor")
 
-	require.NoError(t, os.RemoveAll(settings))
+	// A server takes an account with the request, and never the logins of its owner.
+	served, err := n.StartServe(t.Context(), customer, "5")
+	require.NoError(t, err)
+	owners := filepath.Join(n.Dir(), "homes", "serve", ".docker")
+	require.NoError(t, os.MkdirAll(filepath.Dir(owners), 0o700))
+	require.NoError(t, os.Rename(settings, owners))
+	secret, err := os.ReadFile(served.TokenFile)
+	require.NoError(t, err)
+	server := &models{t: t, url: served.URL, token: strings.TrimSpace(string(secret))}
+	order := map[string]any{
+		"gpu": "A100", "maxPricePerGpuHour": "3", "seconds": 600, "allowSimulated": true, "runToCompletion": true, "network": "none", "image": image, "command": []string{"kernel"},
+		"registryCredentials": "token",
+	}
+	code, said := server.order("owner", order, nil)
+	require.Equal(t, http.StatusConflict, code, said)
+	require.Contains(t, said, "give registryUser and registryPassword")
+	order["registryUser"], order["registryPassword"] = imagetest.User, imagetest.Password
+	var bought struct{ Leases []struct{ Address string } }
+	require.Eventually(t, func() bool {
+		code, said = server.order("own", order, &bought)
+		require.Less(t, code, http.StatusBadRequest, said)
+		return code == http.StatusCreated
+	}, 2*time.Minute, 500*time.Millisecond)
+	require.Len(t, bought.Leases, 1)
+	require.Eventually(t, func() bool {
+		var lease struct{ Status string }
+		code, said = server.ask(http.MethodGet, "/v1/leases/"+bought.Leases[0].Address, nil, &lease)
+		return code == http.StatusOK && lease.Status == "ended"
+	}, 2*time.Minute, 500*time.Millisecond)
+	require.Contains(t, ok(t, n, customer, "logs", bought.Leases[0].Address).Stdout, "gvisor")
+
+	require.Eventually(t, func() bool { // the server forgets it once it sees that the lease is over
+		records, err := filepath.Glob(filepath.Join(n.Dir(), "homes", "serve", "state", "gantry", "*", "*", "orders", "*", "purchase.json"))
+		require.NoError(t, err)
+		return len(records) > 0 && !slices.ContainsFunc(records, func(path string) bool {
+			raw, err := os.ReadFile(path)
+			return err != nil || strings.Contains(string(raw), imagetest.Password)
+		})
+	}, time.Minute, 100*time.Millisecond)
+	require.NoError(t, os.RemoveAll(owners))
 	token := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"key","typ":"JWT"}`)) + "."
 	require.NoError(t, filepath.WalkDir(n.Dir(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || e.Name() == "disk.img" {

@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -64,6 +65,7 @@ func TestPodsRunAsLeases(t *testing.T) {
 	needsSandbox(t)
 	k := newKubeNode(t)
 	k.part("a job succeeds, and its output is read", k.job)
+	k.part("an image that is not public is opened by a pull secret", k.privateImage)
 	k.part("a deployment runs while the node is killed, and ends", k.deployment)
 	k.part("a node that is killed while it buys buys once", k.killedWhileBuying)
 	k.part("an image that is not there", k.noImage)
@@ -225,6 +227,23 @@ spec:
 	require.Equal(t, "hello hunter2 lease\n", k.logs(p))
 	all, _ := k.leases()
 	require.Equal(t, 1, all)
+}
+
+func (k *kubeNode) privateImage(t *testing.T) {
+	registry := imagetest.Closed(t, true)
+	image, _ := registry.Push(t, "team/private", imagetest.Image(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...)), imagetest.Auth())
+	config, err := json.Marshal(map[string]any{"auths": map[string]any{registry.Host: map[string]string{"username": imagetest.User, "password": imagetest.Password}}})
+	require.NoError(t, err)
+	pod := func(name, secrets string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", labels: {app: " + name + "}}\nspec:\n" + k.template("  ", image, "Never", "echo private", secrets)
+	}
+	k.apply(pod("closed", ""), "")
+	k.event(k.pod("closed", "waits for its image", func(p kubePod) bool { return p.waits() == "ErrImagePull" || p.waits() == "ImagePullBackOff" }), "ErrImagePull", "not public")
+	_, _, err = k.ask(http.MethodDelete, "/api/v1/namespaces/default/pods/closed", nil)
+	require.NoError(t, err)
+	k.apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: pull}\ntype: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: %q}\n---\n%s", config,
+		pod("private", "imagePullSecrets: [{name: pull}]")), "")
+	require.Equal(t, "private\n", k.logs(k.pod("private", "succeeds", func(p kubePod) bool { return p.Status.Phase == "Succeeded" })))
 }
 
 func (k *kubeNode) logs(p kubePod) string {

@@ -134,6 +134,11 @@ class Gantry(clouds.Cloud):
         image = resources.extract_docker_image() or settings.read()["order"].get("image")
         if not image:
             raise exceptions.InvalidCloudConfigs("a lease runs a container image; write image_id: docker:NAME, or image in order in ~/.sky/gantry.yaml")
+        if resources.docker_login_config is not None:
+            # SkyPilot would write it into the cluster's file, which each machine gets.
+            raise exceptions.InvalidCloudConfigs(
+                "SKYPILOT_DOCKER_PASSWORD would reach the machines; write registryUser and registryPassword in order in ~/.sky/gantry.yaml instead"
+            )
         price = catalogue.get_hourly_cost(resources.instance_type, False, region.name) / kind.count
         return {
             "instance_type": resources.instance_type,

@@ -1,6 +1,7 @@
 """The catalogue and the optimizer of the real SkyPilot, with the offers of a market in memory."""
 
 import unittest
+from unittest import mock
 
 import fake
 import sky
@@ -138,6 +139,15 @@ class Optimizer(fake.Case):
             with self.assertRaises(exceptions.NotSupportedError) as e:
                 gantry.check_features_are_supported(resources, {feature})
             self.assertIn(reason[:25], str(e.exception).replace("\n", " "))
+
+    def test_a_docker_login_is_not_written_where_machines_read_it(self):
+        gantry = registry.CLOUD_REGISTRY.from_str("gantry")
+        login = {"SKYPILOT_DOCKER_USERNAME": "u", "SKYPILOT_DOCKER_PASSWORD": "p", "SKYPILOT_DOCKER_SERVER": "ghcr.io"}
+        task = sky.Task(run="true", envs=login)
+        task.set_resources(sky.Resources(cloud=gantry, instance_type="1x-A100-SXM4-40GB-c8-m64", region="us-west-2", image_id="docker:team/job"))
+        (resources,) = task.resources
+        with self.assertRaisesRegex(exceptions.InvalidCloudConfigs, "registryUser and registryPassword"):
+            gantry.make_deploy_resources_variables(resources, None, mock.Mock(), None, 1)
 
     def test_check_says_why(self):
         gantry = registry.CLOUD_REGISTRY.from_str("gantry")

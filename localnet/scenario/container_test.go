@@ -105,7 +105,7 @@ func TestAPrivateImageIsRented(t *testing.T) {
 	server := &models{t: t, url: served.URL, token: strings.TrimSpace(string(secret))}
 	order := map[string]any{
 		"gpu": "A100", "maxPricePerGpuHour": "3", "seconds": 600, "allowSimulated": true, "runToCompletion": true, "network": "none", "image": image, "command": []string{"kernel"},
-		"registryCredentials": "token",
+		"registryCredentials": "token", "env": map[string]string{"HF_TOKEN": "a-secret-of-the-job"},
 	}
 	code, said := server.order("owner", order, nil)
 	require.Equal(t, http.StatusConflict, code, said)
@@ -125,12 +125,12 @@ func TestAPrivateImageIsRented(t *testing.T) {
 	}, 2*time.Minute, 500*time.Millisecond)
 	require.Contains(t, ok(t, n, customer, "logs", bought.Leases[0].Address).Stdout, "gvisor")
 
-	require.Eventually(t, func() bool { // the server forgets it once it sees that the lease is over
+	require.Eventually(t, func() bool { // the server forgets secrets once it sees that the lease is over
 		records, err := filepath.Glob(filepath.Join(n.Dir(), "homes", "serve", "state", "gantry", "*", "*", "orders", "*", "purchase.json"))
 		require.NoError(t, err)
 		return len(records) > 0 && !slices.ContainsFunc(records, func(path string) bool {
 			raw, err := os.ReadFile(path)
-			return err != nil || strings.Contains(string(raw), imagetest.Password)
+			return err != nil || strings.Contains(string(raw), imagetest.Password) || strings.Contains(string(raw), "a-secret-of-the-job")
 		})
 	}, time.Minute, 100*time.Millisecond)
 	require.NoError(t, os.RemoveAll(owners))

@@ -23,11 +23,11 @@ const (
 	flagRestore        = "restore"
 	flagEntrypoint     = "entrypoint"
 	flagUser           = "user"
+	flagFile           = "file"
 
 	flagRegistryUser     = "registry-user"
 	flagRegistryPassword = "registry-password"
 	envRegistryPassword  = "GANTRY_REGISTRY_PASSWORD"
-	flagFile             = "file"
 )
 
 func deployCommand(s command.Streams) *cli.Command {

@@ -114,6 +114,9 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 			}
 			order = p.Order
 		}
+		if p.Stage != purchase.Over && r.request.RegistryUser != "" { // the password may be a new one
+			p.RegistryUser, p.RegistryPass = r.request.RegistryUser, r.request.RegistryPass
+		}
 		if p.Stage != purchase.Over {
 			b.tell(Resumed{Order: order, Created: p.Created})
 		}
@@ -160,8 +163,10 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	p.Backup, p.Gateway, p.Public = r.backup, asked.Gateway, asked.Public
 	keptFolder(&r, &p)
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
-	p.Registry, p.Unrecorded = asked.sends(), asked.Unrecorded
-	p.RegistryUser, p.RegistryPass = asked.RegistryUser, asked.RegistryPass
+	p.Unrecorded = asked.Unrecorded
+	if asked.RegistryUser != "" || b.o.DockerLogins { // else there is nothing to give, and a command that continues has no more
+		p.Registry, p.RegistryUser, p.RegistryPass = asked.sends(), asked.RegistryUser, asked.RegistryPass
+	}
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
 	p.Verify, p.Inspect, p.Attest, p.Guest = asked.Verify, asked.Inspect, asked.Attest, asked.Guest
 	p.UntilStopped, p.Retry = asked.UntilStopped, asked.Retry

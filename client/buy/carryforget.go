@@ -8,7 +8,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/internal/wait"
+	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
@@ -32,11 +35,7 @@ func (c *carrier) forget(ctx context.Context, v *view.View, over []market.Lease)
 		if !slices.ContainsFunc(over, of) || slices.ContainsFunc(leases, lives) || slices.ContainsFunc(family, begins) {
 			continue
 		}
-		c.carrying.Go(func() {
-			if err := c.forgetSecrets(ctx, p.Order); err != nil && ctx.Err() == nil {
-				c.log.Warn().Err(err).Stringer("order", p.Order).Msg("the secrets of a job whose leases are over stay in the record of its purchase")
-			}
-		})
+		c.carrying.Go(func() { c.forgetWhenOver(ctx, p.Order, family) })
 	}
 }
 
@@ -45,18 +44,73 @@ func hasSecrets(p *purchase.Purchase) bool {
 	return p.RegistryUser != "" || (p.Job != nil && len(p.Job.Env) > 0)
 }
 
-func (c *carrier) forgetSecrets(ctx context.Context, order solana.PublicKey) error {
+// forgetTries is how often the chain is asked whether the leases are over. Later the next lease that ends asks.
+const forgetTries = 5
+
+func (c *carrier) forgetWhenOver(ctx context.Context, order solana.PublicKey, family []purchase.Purchase) {
+	for range forgetTries {
+		forgotten, err := c.forgetSecrets(ctx, order, family)
+		if forgotten {
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			c.log.Warn().Err(err).Stringer("order", order).Msg("the secrets of a job whose leases are over stay in the record of its purchase for now")
+		}
+		if wait.For(ctx, lastCarryPause) != nil {
+			return
+		}
+	}
+}
+
+// forgetSecrets removes them if all leases of the family are over on chain.
+func (c *carrier) forgetSecrets(ctx context.Context, order solana.PublicKey, family []purchase.Purchase) (forgotten bool, err error) {
 	held, err := c.hold(ctx, order)
 	if err != nil {
-		return err
+		return false, err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	if over, err := c.allOver(ctx, family); err != nil || !over {
+		return false, err
 	}
 	p, err := held.Read()
-	if err == nil {
-		p.RegistryUser, p.RegistryPass = "", ""
-		if p.Job != nil {
-			p.Job.Env = nil
-		}
-		err = held.Write(p)
+	if err != nil {
+		return false, err
 	}
-	return errors.Join(err, held.Release())
+	p.Registry, p.RegistryUser, p.RegistryPass = "", "", ""
+	if p.Job != nil {
+		p.Job.Env = nil
+	}
+	return true, held.Write(p)
+}
+
+// allOver reports whether no lease of the purchases can need its job any more. The leases are read before the orders: a move raises
+// an order's count of leases in its own transaction, so that a lease that was not seen yet is missed in the count.
+func (c *carrier) allOver(ctx context.Context, family []purchase.Purchase) (bool, error) {
+	var filters []chain.Filter
+	for _, p := range family {
+		filters = append(filters, query.LeasesOfOrder(p.Order))
+	}
+	v, err := c.service.Snapshot(ctx, view.Only(filters))
+	if err != nil {
+		return false, err
+	}
+	for _, p := range family {
+		o, err := query.Fetch[market.Order](ctx, c.client, p.Order, c.client.Commitment())
+		if errors.Is(err, chain.ErrAccountNotFound) { // it is closed after its leases
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		leases := v.LeasesOfOrder(p.Order)
+		if len(leases) != int(o.LiveLeases) || o.State() == market.OrderOpen || o.State() == market.OrderLapsed {
+			return false, nil
+		}
+		for _, l := range leases {
+			if l.State() <= market.LeaseRunning || l.CanMigrate() || l.Slot > o.Slot { // the node that has answered lags
+				return false, nil
+			}
+		}
+	}
+	return true, nil
 }

@@ -100,6 +100,12 @@ func (c *carrier) againOnce(ctx context.Context, l market.Lease) (*Outcome, erro
 	if err != nil {
 		return nil, releasedUnless(nil, held, err)
 	}
+	if p.Stage == purchase.Over && newest(c.purchases(), l.Order) != l.Order { // a try before this one has ordered, and was cut off
+		if err := held.Release(); err != nil {
+			return nil, err
+		}
+		return c.resume(ctx, l.Order, false)
+	}
 	d := c.dealOf(ctx, v, mk, p, held)
 	if err := d.close(d.orderRest(l)); err != nil || d.next == nil {
 		return nil, err

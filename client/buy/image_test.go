@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -135,6 +138,45 @@ func TestARequestNamesAnAccountOfARegistry(t *testing.T) {
 	}
 	for _, half := range []Request{{Image: tagged, RegistryUser: "x"}, {Image: tagged, RegistryPass: "x"}, {RegistryUser: "x", RegistryPass: "x"}} {
 		requireUsage(t, half.checkRegistry(), "--registry-user")
+	}
+}
+
+// Registries name a token in two ways, and some put the password into it.
+func TestTokensOfRegistries(t *testing.T) {
+	const digested = "team/private@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for answer, want := range map[string]string{
+		`{"token":"abc"}`: "abc", `{"access_token":"def"}`: "def", `{"token":"abc","access_token":"def"}`: "def", `{"expires_in":60}`: "",
+		`{"token":"x-hunter22-y"}`: "", `{"token":"` + base64.StdEncoding.EncodeToString([]byte("me:hunter22")) + `"}`: "",
+	} {
+		var at string
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/token" {
+				_, _ = w.Write([]byte(answer))
+				return
+			}
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="registry"`, at))
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		at = s.URL
+		c, err := registryCredential(t.Context(), strings.TrimPrefix(s.URL, "http://")+"/"+digested, access{send: sendToken, user: "me", password: "hunter22"})
+		s.Close()
+		if want == "" {
+			require.Error(t, err, answer)
+			require.NotContains(t, err.Error(), "hunter22")
+			continue
+		}
+		require.NoError(t, err, answer)
+		require.Equal(t, want, c.Token)
+	}
+}
+
+// A server has no account to give unless the request has one: a command that continues its purchase has none to give either.
+func TestAServerKeepsNoWordForLoginsOfItsOwner(t *testing.T) {
+	for _, docker := range []bool{false, true} {
+		b := &Buyer{o: Options{DockerLogins: docker}}
+		d, err := b.newDeal(t.Context(), view.New(view.Options{}), market.Market{}, terms{request: Request{Registry: sendPassword}}, nil, purchase.Purchase{})
+		require.NoError(t, err)
+		require.Equal(t, docker, d.p.Registry == sendPassword)
 	}
 }
 

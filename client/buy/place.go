@@ -166,6 +166,11 @@ func (d *deal) mayPlace() error {
 	if err != nil {
 		return err
 	}
+	if !d.p.After.IsZero() || !d.p.Joins.IsZero() { // the account of the first order may have ended since
+		if _, err := registryCredential(d.ctx, d.r.job.Image, d.b.registryOf(&d.p)); err != nil {
+			return err
+		}
+	}
 	if d.dial() == nil { // where no keeper can be asked, none awards the order
 		if err := d.remote.understood(d.ctx); err != nil {
 			return err

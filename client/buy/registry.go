@@ -1,7 +1,9 @@
 package buy
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -95,6 +97,22 @@ func (a account) Resolve(authn.Resource) (authn.Authenticator, error) {
 	return authn.FromConfig(authn.AuthConfig(a)), nil
 }
 
+// reveals reports whether a token holds the password, as it is or in base64: tokens of some registries do.
+func reveals(token, password string) bool {
+	if password == "" {
+		return false
+	}
+	if strings.Contains(token, password) {
+		return true
+	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if raw, err := encoding.DecodeString(token); err == nil && strings.Contains(string(raw), password) {
+			return true
+		}
+	}
+	return false
+}
+
 // registryCredential returns what a machine needs to fetch an image: nothing where it is there for everyone. A token
 // opens one repository for reading and expires; the password behind it stays here.
 func registryCredential(ctx context.Context, image string, a access) (*messages.RegistryCredential, error) {
@@ -123,7 +141,15 @@ func registryCredential(ctx context.Context, image string, a access) (*messages.
 		if err != nil {
 			return nil, imageFailure(image, a, ref, err)
 		}
-		return &messages.RegistryCredential{Token: token.Token}, nil
+		given := cmp.Or(token.AccessToken, token.Token) // registries name it in either way
+		switch config, err := authn.Authorization(ctx, auth); {
+		case given == "":
+			return nil, refused(fmt.Sprintf("the registry %s gives out a token that is empty", ref.Context().RegistryStr()), a.advice(ref.Context().RegistryStr()))
+		case a.send != sendPassword && (err != nil || reveals(given, config.Password)):
+			return nil, refused(fmt.Sprintf("the token of the registry %s holds the password itself, which the machine's owner could read", ref.Context().RegistryStr()),
+				"make an access token that may only read this repository, give it as the password, and add --registry-credentials password")
+		}
+		return &messages.RegistryCredential{Token: given}, nil
 	}
 	if a.send != sendPassword {
 		return nil, refused(fmt.Sprintf("the registry %s gives out no tokens, only passwords open it", ref.Context().RegistryStr()),

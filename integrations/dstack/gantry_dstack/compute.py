@@ -49,6 +49,9 @@ class GantryCompute(Compute):
         requirements: Requirements,
         extra_authorized_keys: list[str],
     ) -> JobProvisioningData:
+        if (auth := job.job_spec.registry_auth) and (written := run.run_spec.configuration.registry_auth) and written.password == auth.password:
+            # dstack sends the run's configuration to the machine as it is written; only a secret stays a name there.
+            raise ComputeError("the machine would get the password of registry_auth; run dstack secret set NAME VALUE, and write ${{ secrets.NAME }} as the password")
         if volumes:
             raise ComputeError("dstack's volumes are not for this market; name one in volume of order in server/config.yml")
         saved = Store(job.job_submissions[-1].id.hex)

@@ -72,9 +72,11 @@ class Machines(fake.Case):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def run_job(self, of, compute=None, at=0):
+    def run_job(self, of, compute=None, at=0, written=None):
+        run = mock.Mock()
+        run.run_spec.configuration.registry_auth = written
         found = list((compute or self.own).get_offers(of.job_spec.requirements, False, False))
-        return (compute or self.own).run_job(mock.Mock(), of, found[at], KEY, "", [], None, of.job_spec.requirements, [KEY + " user"])
+        return (compute or self.own).run_job(run, of, found[at], KEY, "", [], None, of.job_spec.requirements, [KEY + " user"])
 
     def records(self):
         return [s.name for s in store.all_of()]
@@ -96,7 +98,11 @@ class Machines(fake.Case):
         self.assertEqual((made.backend.value, made.username, made.dockerized, made.hostname, made.price), ("gantry", "root", False, None, 1.30))
 
     def test_an_image_that_is_not_public_has_its_account(self):
-        self.run_job(job(registry_auth={"username": "u", "password": "p"}))
+        of = job(registry_auth={"username": "u", "password": "p"})
+        with self.assertRaisesRegex(ComputeError, "secrets.NAME"):
+            self.run_job(of, written=mock.Mock(password="p"))
+        self.assertEqual((self.market.bought, self.records()), ({}, []))
+        self.run_job(of, written=mock.Mock(password="${{ secrets.TOKEN }}"))
         ((_, bought),) = self.market.bought.items()
         self.assertEqual((bought["body"]["registryUser"], bought["body"]["registryPassword"]), ("u", "p"))
         (name,) = self.records()

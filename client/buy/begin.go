@@ -164,7 +164,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	keptFolder(&r, &p)
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Unrecorded = asked.Unrecorded
-	if asked.RegistryUser != "" || b.o.DockerLogins { // else there is nothing to give, and a command that continues has no more
+	if asked.RegistryUser != "" || b.o.DockerLogins { // otherwise gantry resume would use docker's logins of the server's owner
 		p.Registry, p.RegistryUser, p.RegistryPass = asked.sends(), asked.RegistryUser, asked.RegistryPass
 	}
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended

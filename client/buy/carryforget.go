@@ -30,7 +30,7 @@ func (c *carrier) forget(ctx context.Context, v *view.View, over []market.Lease)
 		of := func(l market.Lease) bool {
 			return slices.ContainsFunc(family, func(q purchase.Purchase) bool { return q.Order == l.Order })
 		}
-		lives := func(l market.Lease) bool { return of(l) && (l.State() <= market.LeaseRunning || l.CanMigrate()) }
+		lives := func(l market.Lease) bool { return of(l) && needsJob(&l) }
 		begins := func(q purchase.Purchase) bool { return q.Stage != purchase.Handed && q.Stage != purchase.Over }
 		if !slices.ContainsFunc(over, of) || slices.ContainsFunc(leases, lives) || slices.ContainsFunc(family, begins) {
 			continue
@@ -54,7 +54,7 @@ func (c *carrier) forgetWhenOver(ctx context.Context, order solana.PublicKey, fa
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			c.log.Warn().Err(err).Stringer("order", order).Msg("the secrets of a job whose leases are over stay in the record of its purchase for now")
+			c.log.Warn().Err(err).Stringer("order", order).Msg("the chain does not say whether all leases of a purchase are over, and its record keeps the secrets of the job; it is asked again")
 		}
 		if wait.For(ctx, lastCarryPause) != nil {
 			return
@@ -107,7 +107,7 @@ func (c *carrier) allOver(ctx context.Context, family []purchase.Purchase) (bool
 			return false, nil
 		}
 		for _, l := range leases {
-			if l.State() <= market.LeaseRunning || l.CanMigrate() || l.Slot > o.Slot { // the node that has answered lags
+			if needsJob(&l) || l.Slot > o.Slot { // the node that has answered lags
 				return false, nil
 			}
 		}

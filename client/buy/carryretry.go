@@ -17,9 +17,12 @@ import (
 // ended are the customer's leases that are over and that this program has not looked at.
 func (c *carrier) ended(v *view.View) []market.Lease {
 	return slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool {
-		return l.State() <= market.LeaseRunning || l.CanMigrate() || c.over[lifeOf(&l)]
+		return needsJob(&l) || c.over[lifeOf(&l)]
 	})
 }
+
+// needsJob reports whether a machine runs the job of a lease, or may get it yet.
+func needsJob(l *market.Lease) bool { return l.State() <= market.LeaseRunning || l.CanMigrate() }
 
 // retries reports whether the server orders again where the machine of a purchase leaves.
 func (c *carrier) retries(all []purchase.Purchase, p *purchase.Purchase) bool {

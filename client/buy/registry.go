@@ -17,14 +17,14 @@ import (
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
-// What machines may be given to fetch an image that is not there for everyone.
+// What machines get to fetch an image that is not public.
 const (
 	sendNothing  = ""         // such images are refused
-	sendToken    = "token"    // what opens one repository, for reading, for minutes
-	sendPassword = "password" // the account's own, where the registry has no tokens
+	sendToken    = "token"    // a token of the registry that may read one repository
+	sendPassword = "password" // the password of the account, for registries without tokens
 )
 
-// access is what opens the registry of an image that is not there for everyone.
+// access is the account for the registry of an image that is not public, and what machines get of it.
 type access struct {
 	send           string // what machines get of it
 	user, password string // an account; empty for one of docker's logins

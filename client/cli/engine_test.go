@@ -16,11 +16,14 @@ import (
 	"github.com/gagliardetto/solana-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/screen"
+	"github.com/gantry-market/gantry/internal/testkit/screentest"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -540,6 +543,10 @@ func TestDeployAndAudit(t *testing.T) {
 	r = me.run(context.Background(), "logs", lease.Address.String())
 	require.Equal(t, cli.ExitDone, r.code, r.err)
 	require.Equal(t, m.output, r.out)
+	screentest.Screens(t, "logs", func(at screen.Terminal) {
+		code := cli.Run(t.Context(), cli.Streams{Out: at.Out, Err: io.Discard, Screen: true, OnOut: at}, append(slices.Clone(me.args), "logs", lease.Address.String()))
+		assert.Equal(t, cli.ExitDone, code)
+	})
 	w.Until(w.Now() + 2)
 	var leases []struct{ Address, Status string }
 	me.ok(&leases, "leases")

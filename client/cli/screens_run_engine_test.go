@@ -59,6 +59,9 @@ func TestScreensWithoutAMarket(t *testing.T) {
 		me.says("templates"), me.says("templates", "show", "vllm"), me.says("models", "--does", "speech"), me.says("models", "show", "llama-3.1-8b"), me.says("market", "classes"), me.says("evidence", "policy", "--check", at("policy.json")),
 		me.says("evidence", "verify", at("bundle")),
 	)
+	for _, args := range [][]string{{"completion", "tcsh"}, {"mcp"}} {
+		require.Equal(t, cli.ExitUsage, me.run(context.Background(), args...).code, args)
+	}
 	raw, err := os.ReadFile(at("b.json"))
 	require.NoError(t, err)
 	args := []string{"key", "import", at("c.json")}
@@ -107,7 +110,7 @@ func TestScreensOfAMarket(t *testing.T) {
 	)
 	w.Lease(l.Address, func(l market.Lease) bool { return l.EndedAt > 0 })
 	for _, args := range [][]string{
-		{"exec", lease, "--", "true"}, {"ssh", lease}, {"cp", lease + ":/results", "."}, {"port", lease, "8080"}, {"suspend", lease}, {"verify", lease}, {"attest", lease},
+		{"exec", lease, "--", "true"}, {"ssh", lease}, {"cp", lease + ":/results", "."}, {"port", lease, "8080"}, {"suspend", lease}, {"verify", lease}, {"attest", lease}, {"vpn", lease},
 	} {
 		require.NotEqual(t, cli.ExitDone, me.run(t.Context(), args...).code, "%v", args)
 	}

@@ -125,12 +125,15 @@ var screenOf = map[string]drawn{
 var failureOf = map[string]drawn{
 	"attest":       {"TestScreensOfAMarket", 0},
 	"cluster exec": {"TestClusterDownWaitsForLeasesThatHaveNotStarted", 0},
+	"completion":   {"TestScreensWithoutAMarket", 0},
 	"cp":           {"TestScreensOfAMarket", 0},
 	"exec":         {"TestScreensOfAMarket", 0},
+	"mcp":          {"TestScreensWithoutAMarket", 0},
 	"port":         {"TestScreensOfAMarket", 0},
 	"ssh":          {"TestScreensOfAMarket", 0},
 	"suspend":      {"TestScreensOfAMarket", 0},
 	"verify":       {"TestScreensOfAMarket", 0},
+	"vpn":          {"TestScreensOfAMarket", 0},
 }
 
 // screenIn are the commands whose screens tests of other folders draw: what they talk with is a program that the client does not import.
@@ -146,11 +149,8 @@ var screenIn = map[string]struct{ folder, test string }{
 	"gateway show":         {"../../gateway/daemon", "TestScreensOfAGateway"},
 }
 
-// noScreen are the commands without a screen, and why.
-var noScreen = map[string]string{
-	"completion": "prints a script",
-	"logs":       "prints what the job has written, and nothing of its own",
-	"mcp":        "speaks a protocol on standard output",
-	"top":        "fills the terminal: its golden screens are in internal/screen/top",
-	"vpn":        "serves until it is interrupted: the scenarios of localnet run it",
+// elsewhere are the commands whose screens are no results: the file in the folder's testdata, and the test that draws it.
+var elsewhere = map[string]struct{ folder, screen, test string }{
+	"logs": {".", "screens/logs.txt", "TestDeployAndAudit"},
+	"top":  {"../../internal/screen/top", "top-80.txt", "TestTheScreenOfALease"},
 }

@@ -3,7 +3,8 @@
 # setup, run until keepers have checked it, a job of a customer, an upgrade while the job runs. Then a keeper of the market moves into
 # it, with its key at a signer, and a gateway; both are upgraded, brought back, and tried with a build whose stores have another
 # layout. Meanwhile a customer without root installs the command by the install script, from a server on this machine, and rents; then
-# the wheel, whose module asks a server that its command runs. Last, the packages of RPM take the place of Debian's. The market is a local network of this checkout; GPUs are simulated. The services do
+# the wheel, whose module asks a server that its command runs. Then dnf installs the packages of RPM in a second system, which knows no
+# other packages, and a customer rents there. The market is a local network of this checkout; GPUs are simulated. The services do
 # not run under systemd here: their units are verified, and the commands are run as the units run them. Linux, root.
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -12,7 +13,7 @@ cd "$root"
 [ ! -f build/dist/SHA256SUMS.minisig ] || die "build/dist is signed: run make dist without GANTRY_SIGN_KEY for this check"
 ls build/dist/*.deb build/dist/*.whl >/dev/null 2>&1 || GANTRY_PLATFORMS=linux/$(go env GOARCH) "$root/scripts/dist.sh"
 missing=()
-for program in curl openssl rpm debootstrap; do have "$program" || missing+=("$program"); done
+for program in curl openssl rpm dnf debootstrap; do have "$program" || missing+=("$program"); done
 have busybox || missing+=(busybox-static)
 [ ${#missing[@]} = 0 ] || debian "${missing[@]}"
 "$root/scripts/build.sh" surfnet go
@@ -21,6 +22,7 @@ have busybox || missing+=(busybox-static)
 begin=$SECONDS
 work=$(mktemp -d /var/tmp/gantry-dist-XXXXXX)
 fresh=$work/root
+fedora=$work/fedora
 network= server=
 # running PROGRAM: the processes of the fresh system, or those of one of its programs.
 running() {
@@ -37,7 +39,7 @@ finish() {
   [ -z "$server" ] || kill "$server" 2>/dev/null || true
   [ -z "$network" ] || { kill -INT "$network" && wait "$network"; } 2>/dev/null || true
   [ "$status" = 0 ] || tail -n 20 "$work"/*.log >&2
-  umount "$fresh/proc" 2>/dev/null || true
+  umount "$fresh/proc" "$fedora/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
 }
 trap finish EXIT
@@ -71,6 +73,8 @@ done
 (cd build/dist && sha256sum --check --quiet SHA256SUMS) >&2
 step "a fresh Debian"
 debootstrap --variant=minbase bookworm "$fresh" >"$work/debootstrap.log"
+chroot "$fresh" sh -ec 'apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates e2fsprogs systemd' >>"$work/debootstrap.log" 2>&1
+cp -a "$fresh" "$fedora"
 mount -t proc proc "$fresh/proc"
 mkdir "$fresh/packages" && cp build/dist/*.deb "$fresh/packages/"
 inside 'DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; apt-get -qq update; apt-get install -y --no-install-recommends minisign python3-venv wget /packages/*.deb' >"$work/install.log" 2>&1
@@ -100,8 +104,8 @@ server=$!
 until_seen "the release is served" "curl -sf http://127.0.0.1:$release_port/SHA256SUMS"
 inside 'useradd --create-home --user-group customer; chmod 644 /packages/release.pub'
 install -m 0600 -o "$(inside 'id -u customer')" "$work/market/keys/customer-2.json" "$fresh/home/customer/wallet.json"
-# as_customer COMMAND: as a person on this system, who is not root.
-as_customer() { chroot "$fresh" setpriv --reuid=customer --regid=customer --clear-groups env -i HOME=/home/customer PATH=/usr/bin:/bin sh -ec "cd; $1"; }
+# as_customer COMMAND [SYSTEM]: as a person on the fresh system, or another, who is not root.
+as_customer() { chroot "${2:-$fresh}" setpriv --reuid=customer --regid=customer --clear-groups env -i HOME=/home/customer PATH=/usr/bin:/bin sh -ec "cd; $1"; }
 fetched="wget -qO- http://127.0.0.1:$release_port/install.sh | sh -s -- --from http://127.0.0.1:$release_port"
 as_customer "$fetched --key /packages/release.pub" >"$work/script.log" 2>&1 || die "the script did not install gantry: $(cat "$work/script.log")"
 grep -q 'The signature of SHA256SUMS is good' "$work/script.log" || die "the script did not verify the signature: $(cat "$work/script.log")"
@@ -110,9 +114,10 @@ printf 'x' >>"$(ls "$release"/gantry-*-linux-"$(go env GOARCH)".tar.gz)"
 ! as_customer "$fetched --prefix /home/customer/changed" >"$work/script-changed.log" 2>&1 && [ ! -e "$fresh/home/customer/changed" ] ||
   die "the script installed a file with another checksum"
 kill "$server" && server=
-rent=".local/bin/gantry --url $rpc --ws $ws --keypair wallet.json"
-as_customer "$rent credits add 5 --yes >/dev/null; $rent deploy --gpu any --max-price 3.00 --duration 10m --allow-simulated --run-to-completion --yes -- echo rented" >"$work/rent.log" 2>&1 &
-rented=$!
+market="--url $rpc --ws $ws --keypair wallet.json"
+rented="deploy --gpu any --max-price 3.00 --duration 10m --allow-simulated --run-to-completion --yes -- echo rented"
+as_customer ".local/bin/gantry $market credits add 5 --yes >/dev/null; .local/bin/gantry $market $rented" >"$work/rent.log" 2>&1 &
+renting=$!
 
 step "a machine joins it"
 settings="--url $rpc --ws $ws --inventory simulated:A100:1"
@@ -139,7 +144,7 @@ run() {
 run
 until_seen "keepers have checked it, and reported" "inside 'gantry-agent status' | grep -E '[1-9][0-9]* of [0-9]+ passed'"
 say "from nothing to a machine that keepers have checked: $((SECONDS - begin)) s"
-wait "$rented" && grep -q '^rented$' "$work/rent.log" || die "the customer did not rent with the installed command: $(cat "$work/rent.log")"
+wait "$renting" && grep -q '^rented$' "$work/rent.log" || die "the customer did not rent with the installed command: $(cat "$work/rent.log")"
 say "seen: a job that was rented with the command of the install script"
 
 step "a customer installs the wheel"
@@ -155,6 +160,34 @@ with gantry.Client(\"http://127.0.0.1:$serve_port\", \"none\") as client:
     print(client.offers(\"simulated\", limit=1).fit, \"machines\")'" >"$work/wheel-client.log" 2>&1 && grep -q '^[1-9][0-9]* machines$' "$work/wheel-client.log" ||
   die "the wheel's module finds no machine: $(cat "$work/wheel-client.log")"
 ended wheel/bin/gantry --url "$rpc" --ws "$ws" serve --public --listen "127.0.0.1:$serve_port"
+
+step "a customer installs the package of RPM"
+# A system of Fedora's family has dnf and RPM's database. One package stands here for the base system: its files are Debian's, and it
+# provides what the packages require.
+rm -rf "$fedora"/{var/lib/dpkg,var/lib/apt,etc/apt} "$fedora"/usr/bin/{apt,dpkg}*
+printf '%s\n' 'name: base' "arch: $(go env GOARCH)" 'version: 1.0.0' 'maintainer: nobody' 'description: the base system' \
+  'provides: [/bin/sh, ca-certificates, e2fsprogs, systemd, glibc = 2.36]' >"$work/base.yaml"
+nfpm package --config "$work/base.yaml" --packager rpm --target "$work/base.rpm" >"$work/base.log"
+dnf=(dnf --installroot "$fedora" --releasever 42 --disablerepo '*' --assumeyes --quiet)
+"${dnf[@]}" install "$work/base.rpm" >"$work/rpm.log" 2>&1 || die "the base system cannot be made: $(tail -n 3 "$work/rpm.log")"
+mount -t proc proc "$fedora/proc"
+# on_fedora COMMAND: runs in it as root.
+on_fedora() { chroot "$fedora" /bin/sh -ec "$1"; }
+"${dnf[@]}" install build/dist/gantry-[0-9]*.rpm >>"$work/rpm.log" 2>&1 || die "dnf does not install the command: $(tail -n 3 "$work/rpm.log")"
+on_fedora 'useradd --create-home --user-group customer'
+install -m 0600 -o "$(on_fedora 'id -u customer')" "$work/market/keys/customer-2.json" "$fedora/home/customer/wallet.json"
+as_customer "gantry $market $rented" "$fedora" >"$work/rpm-rent.log" 2>&1 && grep -q '^rented$' "$work/rpm-rent.log" || die "the customer did not rent with the command of dnf: $(cat "$work/rpm-rent.log")"
+say "seen: a job that was rented with the command of dnf"
+for name in gantry-agent gantry-keeper gantry-gateway; do
+  "${dnf[@]}" install build/dist/"$name"-[0-9]*.rpm >>"$work/rpm.log" 2>&1 || die "dnf does not install $name: $(tail -n 3 "$work/rpm.log")"
+done
+for name in gantry gantry-agent gantry-keeper gantry-gateway; do
+  on_fedora "$name --version; [ -s /usr/share/doc/$name/THIRD-PARTY-LICENSES.txt ]"
+done >&2
+on_fedora 'systemd-analyze verify /usr/lib/systemd/system/gantry-*.service; [ -d /var/lib/gantry-agent ]; id -u gantry-keeper gantry-gateway' >>"$work/rpm.log"
+"${dnf[@]}" remove gantry gantry-agent gantry-keeper gantry-gateway >>"$work/rpm.log" 2>&1 || die "dnf does not remove the packages: $(tail -n 3 "$work/rpm.log")"
+! on_fedora 'command -v gantry gantry-agent gantry-keeper gantry-gateway' || die "the packages of RPM leave programs behind"
+umount "$fedora/proc" && rm -rf --one-file-system "$fedora"
 
 # next PACKAGE PROGRAM...: a package of the next version, which differs in every program by a byte after its end.
 next() {
@@ -300,20 +333,4 @@ inside 'dpkg -i /packages/first/*.deb' >>"$work/upgrade-keeper.log" 2>&1
 grep -q 'it has 99, this version reads' "$work/back.log" || die "a signer does not say that a later build wrote its store: $(cat "$work/back.log")"
 votes "the keeper, with the store that was refused,"
 gates "the gateway, with the payments that were refused,"
-step "the packages of RPM"
-stop_services
-ended gantry-agent run --no-lease-network
-inside 'apt-get -qq purge -y gantry gantry-agent gantry-keeper gantry-gateway' >"$work/rpm.log" 2>&1
-! inside 'command -v gantry gantry-agent gantry-keeper gantry-gateway' || die "the packages of Debian leave programs behind"
-rm -rf "$fresh/var/lib/gantry-agent"
-for name in gantry gantry-agent gantry-keeper gantry-gateway; do
-  file=$(ls build/dist/"$name"-[0-9]*.rpm)
-  rpm -qpl "$file" >"$work/$name.files"
-  grep -q "^/usr/share/doc/$name/THIRD-PARTY-LICENSES.txt$" "$work/$name.files" || die "$file has no licences"
-  rpm --root "$fresh" --nodeps -i "$file" >>"$work/rpm.log" 2>&1 || die "$file cannot be installed: $(tail -n 3 "$work/rpm.log")"
-  inside "$name --version"
-done >&2
-inside 'systemd-analyze verify /usr/lib/systemd/system/gantry-*.service; [ -d /var/lib/gantry-agent ]; id -u gantry-keeper gantry-gateway' >>"$work/rpm.log"
-rpm --root "$fresh" -e gantry gantry-agent gantry-keeper gantry-gateway >>"$work/rpm.log" 2>&1
-! inside 'command -v gantry gantry-agent gantry-keeper gantry-gateway' || die "the packages of RPM leave programs behind"
 say "packages work: $((SECONDS - begin)) s in all"

@@ -20,6 +20,13 @@ export class Problem extends Error {
   }
 }
 
+// early is an answer that early.js has asked for, once. A server that did not answer then is asked again.
+function early(path) {
+  const answer = globalThis.early?.get(path);
+  globalThis.early?.delete(path);
+  return answer;
+}
+
 // send asks the server, with the token. A body is a file as it is, or becomes a document.
 async function send(method, path, { body, headers, signal }) {
   const h = new Headers(headers);
@@ -28,7 +35,9 @@ async function send(method, path, { body, headers, signal }) {
   if (token) h.set('Authorization', `Bearer ${token}`);
   if (body !== undefined) h.set('Content-Type', file ? 'application/octet-stream' : 'application/json');
   try {
-    return await fetch(path, { method, headers: h, body: body === undefined || file ? body : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+    const answer = method === 'GET' && await early(path);
+    signal?.throwIfAborted();
+    return answer || await fetch(path, { method, headers: h, body: body === undefined || file ? body : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
   } catch (err) {
     if (err.name === 'AbortError') throw err;
     throw new Problem({ title: 'No answer', detail: `the server does not answer: ${err.message}`, nextStep: 'look whether gantry serve runs' }, 0);

@@ -14,12 +14,22 @@ let bytes = 0;
 for (let i = 0; i < Number(times); i++) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
-  await page.addInitScript((t) => sessionStorage.setItem('gantry.token', t), token);
+  await page.addInitScript((t) => {
+    sessionStorage.setItem('gantry.token', t);
+    window.painted = new Promise((done) => new PerformanceObserver((all) => all.getEntriesByName('first-contentful-paint').forEach((e) => done(e.startTime))).observe({ type: 'paint', buffered: true }));
+    window.shown = new Promise((done) => {
+      const watch = new MutationObserver(() => {
+        if (!document.querySelector('.offers tbody tr')) return;
+        watch.disconnect();
+        requestAnimationFrame(() => setTimeout(() => done(performance.now()))); // after the frame that shows them
+      });
+      watch.observe(document, { childList: true, subtree: true });
+    });
+  }, token);
   const cdp = await context.newCDPSession(page);
   await cdp.send('Emulation.setCPUThrottlingRate', { rate: Number(slowdown) });
   await page.goto(`${origin}/#/market`);
-  await page.locator('.offers tbody tr').first().waitFor();
-  const [first, shown, size] = await page.evaluate(() => [performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.now(),
+  const [first, shown, size] = await page.evaluate(async () => [await window.painted, await window.shown,
     performance.getEntriesByType('resource').filter((r) => r.name.includes('/page/')).reduce((n, r) => n + r.decodedBodySize, 0)]);
   taken['first paint'].push(first);
   taken['offers are shown'].push(shown);

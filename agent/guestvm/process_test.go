@@ -19,9 +19,12 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 
+	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/attest/guest/control"
+	"github.com/gantry-market/gantry/internal/testkit/nettest"
 )
 
 // envRole says what a copy of this binary plays.
@@ -95,7 +98,15 @@ func playAgent() error {
 			select {}
 		}
 	}
-	r, err := New(none{}, Options{Settings: settingsIn(folder), Folder: folder, Log: zerolog.Nop()})
+	o := Options{Settings: settingsIn(folder), Folder: folder, Log: zerolog.Nop()}
+	if os.Getenv("NETWORK") != "" {
+		n, err := network.New(network.Options{Owner: folder})
+		if err != nil {
+			return err
+		}
+		o.Network = n.Plan
+	}
+	r, err := New(none{}, o)
 	if err != nil {
 		return err
 	}
@@ -127,7 +138,7 @@ func settingsIn(folder string) Settings {
 }
 
 // killedAgent has an agent in a process of its own, which is killed at a word. It returns the next agent.
-func killedAgent(t *testing.T, until string) *Runtime {
+func killedAgent(t *testing.T, until string, env ...string) *Runtime {
 	t.Helper()
 	bin, err := os.MkdirTemp("", "gantry-guestvm-test-") // QEMU is another user where this is root
 	require.NoError(t, err)
@@ -150,6 +161,7 @@ func killedAgent(t *testing.T, until string) *Runtime {
 	}
 	agent := exec.Command(filepath.Join(bin, "program"))
 	agent.Env = []string{"PATH=" + bin, envRole + "=agent", "FOLDER=" + folder, "UNTIL=" + until}
+	agent.Env = append(agent.Env, env...)
 	var said bytes.Buffer
 	agent.Stderr = &said
 	out, err := agent.StdoutPipe()
@@ -250,6 +262,25 @@ func TestAKilledAgentAndAnEndedLease(t *testing.T) {
 	}
 }
 
+// A job that ends while there is no agent has its records, its end and the time of that end. The next agent finds them.
+func TestAJobThatEndsWithoutAnAgent(t *testing.T) {
+	r := killedAgent(t, "runs")
+	g := r.guestOf("lease")
+	p := processesOf(t, g)
+	r.Close()
+	nothingLeft(t, p)
+	over := time.Now()
+	next, err := New(none{}, r.o)
+	require.NoError(t, err)
+	st, err := next.Status(t.Context(), "lease")
+	require.NoError(t, err)
+	require.Equal(t, runtime.Exited, st.Phase)
+	require.Equal(t, ReasonSealed, st.Exit.Reason)
+	require.False(t, st.Exit.FinishedAt.After(over), "it is not when the next agent came")
+	require.Len(t, records(t, next, "lease"), told)
+	require.ErrorIs(t, next.Extend(t.Context(), "lease", time.Hour), runtime.ErrOver)
+}
+
 // A supervisor that is killed takes its guest along, also while no agent is there. The job is lost, and ended when the supervisor did.
 func TestAKilledSupervisor(t *testing.T) {
 	r := killedAgent(t, "runs")
@@ -282,6 +313,59 @@ func TestAKilledSupervisor(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrExists)
 	require.NoError(t, next.Remove(t.Context(), "lease"))
 	require.NoDirExists(t, g.dir)
+}
+
+// interfaces are those of leases.
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	all, err := netlink.LinkList()
+	require.NoError(t, err)
+	for _, l := range all {
+		if name := l.Attrs().Name; strings.HasPrefix(name, "gl") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// The network of a guest goes on without its agent: the next one leaves it alone, until the guest ends or its supervisor was killed.
+func TestTheNetworkOfAGuestOutlivesItsAgent(t *testing.T) {
+	if !nettest.Enter(t) {
+		return
+	}
+	nettest.Internet(t, nettest.Web, nettest.Resolver)
+	for name, end := range map[string]func(*Runtime, runRecord){
+		"stopped": func(r *Runtime, _ runRecord) {
+			_, err := r.Stop(t.Context(), "lease", 0)
+			require.NoError(t, err)
+		},
+		"killed": func(r *Runtime, p runRecord) {
+			require.NoError(t, p.Supervisor.Signal(syscall.SIGKILL))
+			require.Eventually(t, func() bool {
+				st, err := r.Status(t.Context(), "lease")
+				require.NoError(t, err)
+				return st.Phase == runtime.Lost
+			}, time.Minute, poll)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := killedAgent(t, "runs", "NETWORK=1")
+			p := processesOf(t, r.guestOf("lease"))
+			require.Len(t, interfaces(t), 1)
+			n, err := network.New(network.Options{Owner: r.o.Folder})
+			require.NoError(t, err)
+			live, err := Live(r.o.Folder)
+			require.NoError(t, err)
+			require.NoError(t, n.Sweep(live))
+			require.Len(t, interfaces(t), 1)
+			end(r, p)
+			require.Empty(t, interfaces(t))
+			tables, err := network.Tables()
+			require.NoError(t, err)
+			require.Empty(t, tables)
+			nothingLeft(t, p)
+		})
+	}
 }
 
 // A supervisor that is asked to end, as by a machine that is switched off, ends its guest and says that the job is lost.

@@ -61,7 +61,11 @@ func (a *Agent) openVirtual() error {
 		if err != nil {
 			return err
 		}
-		if err := net.Sweep(nil); err != nil { // of guests that ended with an agent that was killed
+		live, err := guestvm.Live(o.Folder)
+		if err != nil {
+			return err
+		}
+		if err := net.Sweep(live); err != nil { // of guests whose supervisors were killed
 			return err
 		}
 		o.Network = net.Plan
@@ -80,7 +84,7 @@ func (a *Agent) openVirtual() error {
 	return nil
 }
 
-// closeVirtual ends the measured guests.
+// closeVirtual leaves the measured guests to the next agent.
 func (a *Agent) closeVirtual() {
 	if a.virtual != nil {
 		a.virtual.Close()

@@ -16,39 +16,69 @@ import (
 )
 
 const (
-	// touchEvery is how often an agent notes that a guest runs.
+	// touchEvery is how often a supervisor notes that a guest runs.
 	touchEvery = 5 * time.Second
 	// maxOutput is how much of a job's sealed output is kept, bytes. The guest's customer cannot be given a part of it, since a
 	// record opens after those before it alone.
 	maxOutput = 256 << 20
 )
 
-// guest is that of a lease: it boots, waits for its job, runs it, and is over.
+// unusedFor is how long a guest that answers may wait for its job. It matters only when there is no agent that ends it with its lease.
+const unusedFor = 6 * time.Hour
+
+// guest is that of a lease, in its supervisor: it boots, waits for its job, runs it, and is over.
 type guest struct {
 	lease, dir string
 	log        zerolog.Logger
-	cancel     func()        // ends the boot
-	booted     chan struct{} // closed when the boot is over
+	cancel     func() // ends the boot, and then the supervisor
 
-	mu      sync.Mutex
-	machine *machine // nil before it has booted, and once it is closed
-	failed  error    // of the boot, or why the guest has ended before it had a job
-	brought *control.DeployQuestion
-	state   state // zero before the job was started
-	wall    *time.Timer
-	whole   bool // the job's last record is here
+	starting sync.Mutex // one start at a time: that of an agent which was killed goes on
+	mu       sync.Mutex
+	machine  *machine // nil before it has booted, and once it is closed
+	failed   error    // of the boot, or why the guest has ended before it had a job
+	brought  *control.DeployQuestion
+	state    state // zero before the job was started
+	wall     *time.Timer
+	whole    bool // the job's last record is here
 }
 
-// Of returns how to ask the guest of a lease, and starts it at the first call. Errors: ErrBoots, ErrUnavailable, why the guest did not
-// boot.
-func (r *Runtime) Of(lease string, share Share) (*control.Client, error) {
-	g := r.guestOf(lease)
-	if g == nil {
-		var err error
-		if g, err = r.begin(lease, share); err != nil {
-			return nil, err
-		}
+// run boots, and returns when the guest has ended. The end of ctx ends it.
+func (g *guest) run(ctx context.Context, boot bootFunc, o Options, share Share) {
+	began := time.Now()
+	m, err := boot(ctx, o, g.lease, share)
+	g.mu.Lock()
+	switch {
+	case err == nil:
+		g.machine = m
+		g.log.Info().Dur("after", time.Since(began)).Msg("the measured guest answers")
+	case g.failed == nil: // it was not stopped
+		g.fail(fmt.Errorf("the guest did not boot: %w", err))
 	}
+	g.mu.Unlock()
+	if m == nil {
+		return
+	}
+	unused := time.AfterFunc(unusedFor, g.endUnused)
+	defer unused.Stop()
+	select {
+	case <-m.over:
+		g.end(ReasonGuestEnded)
+	case <-ctx.Done(): // of the supervisor, or by end itself
+		g.end(reasonSupervisor)
+	}
+}
+
+// fail notes why the guest ends without a job. The caller holds the lock.
+func (g *guest) fail(why error) {
+	g.failed = why
+	g.log.Warn().Err(why).Msg("a measured guest ends without a job")
+	if err := writeFile(g.dir, failureFile, failure{why.Error()}); err != nil {
+		g.log.Error().Err(err).Msg("why a guest has ended is not stored")
+	}
+}
+
+// ask returns how to ask the guest. Errors: ErrBoots, ErrHasJob, why there is none.
+func (g *guest) ask() (*control.Client, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -60,53 +90,6 @@ func (r *Runtime) Of(lease string, share Share) (*control.Client, error) {
 		return nil, ErrBoots
 	}
 	return g.machine.Client, nil
-}
-
-// begin has a guest boot.
-func (r *Runtime) begin(lease string, share Share) (*guest, error) {
-	if err := errors.Join(r.o.Check(), share.check()); err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if g := r.guests[lease]; g != nil {
-		return g, nil
-	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	g := &guest{
-		lease: lease, dir: r.dir(lease), log: r.o.Log.With().Str("lease", lease).Logger(), cancel: cancel, booted: make(chan struct{}),
-	}
-	r.guests[lease] = g
-	r.running.Go(func() { g.run(ctx, r, share) })
-	return g, nil
-}
-
-// run boots, and ends the guest with the agent.
-func (g *guest) run(ctx context.Context, r *Runtime, share Share) {
-	began := time.Now()
-	g.log.Info().Str("accelerator", r.o.Accelerator).Float64("cpus", share.CPUs).Uint64("memory_mib", share.MemoryMiB).Msg("a measured guest boots")
-	m, err := r.boot(ctx, r.o, g.lease, share)
-	g.mu.Lock()
-	if err != nil {
-		g.failed = fmt.Errorf("the guest did not boot: %w", err)
-		if ctx.Err() == nil {
-			g.log.Warn().Err(err).Msg("a measured guest did not boot")
-		}
-	} else {
-		g.machine = m
-		g.log.Info().Dur("after", time.Since(began)).Msg("the measured guest answers")
-	}
-	g.mu.Unlock()
-	close(g.booted)
-	if m == nil {
-		return
-	}
-	select {
-	case <-m.over:
-		g.end(ReasonGuestEnded)
-	case <-ctx.Done(): // of the agent, or by end itself
-		g.end(reasonAgent)
-	}
 }
 
 // bring keeps a sealed job for the guest until it is started. It replaces one that was brought before. Errors: ErrNoGuest, ErrHasJob.
@@ -125,6 +108,8 @@ func (g *guest) bring(q control.DeployQuestion) error {
 
 // start gives the guest its job, and follows it.
 func (g *guest) start(ctx context.Context, spec runtime.Spec) error {
+	g.starting.Lock()
+	defer g.starting.Unlock()
 	g.mu.Lock()
 	m, q := g.machine, g.brought
 	switch {
@@ -136,9 +121,6 @@ func (g *guest) start(ctx context.Context, spec runtime.Spec) error {
 		return fmt.Errorf("%w: %w", runtime.ErrSpec, ErrNoGuest)
 	}
 	g.mu.Unlock()
-	if err := os.MkdirAll(g.dir, 0o700); err != nil {
-		return fmt.Errorf("folder of a guest: %w", err)
-	}
 	if err := os.WriteFile(filepath.Join(g.dir, outputFile), []byte(control.SealedOutput), 0o600); err != nil {
 		return fmt.Errorf("output of a guest: %w", err)
 	}
@@ -159,6 +141,17 @@ func (g *guest) start(ctx context.Context, spec runtime.Spec) error {
 	}
 	g.extend(spec.Limits.Wall)
 	go g.follow(m)
+	return nil
+}
+
+// prolong sets for how long the job may run from now on. Error: runtime.ErrOver.
+func (g *guest) prolong(left time.Duration) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state.Phase.Over() {
+		return runtime.ErrOver
+	}
+	g.extend(left)
 	return nil
 }
 
@@ -242,11 +235,20 @@ func (g *guest) touch(ctx context.Context) {
 	}
 }
 
-// end ends the guest, and its job with it, for a reason. What ended it first counts.
-func (g *guest) end(why runtime.Reason) {
-	g.cancel()
+// endUnused ends a guest that has no job.
+func (g *guest) endUnused() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.state.Phase == "" {
+		g.cancel()
+	}
+}
+
+// end ends the guest, and its job with it, for a reason. What ended it first counts.
+func (g *guest) end(why runtime.Reason) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.cancel()
 	if g.machine != nil {
 		if err := g.machine.close(); err != nil {
 			g.log.Warn().Err(err).Msg("a guest left something behind")
@@ -259,7 +261,7 @@ func (g *guest) end(why runtime.Reason) {
 	switch {
 	case g.state.Phase == "":
 		if g.failed == nil {
-			g.failed = ErrNoGuest
+			g.fail(ErrNoGuest)
 		}
 		return
 	case g.state.Phase.Over():
@@ -269,7 +271,7 @@ func (g *guest) end(why runtime.Reason) {
 		why = ReasonSealed
 	}
 	now := time.Now().UTC()
-	if why == reasonAgent {
+	if why == reasonSupervisor {
 		g.state.Phase, g.state.LostAt = runtime.Lost, now
 	} else {
 		g.state.Phase, g.state.Exit = runtime.Exited, &runtime.Exit{Reason: why, Code: codes[why], Message: messagesOf[why], StartedAt: g.state.StartedAt, FinishedAt: now}

@@ -7,11 +7,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/attest/guest/control"
@@ -19,9 +21,9 @@ import (
 
 var small = Share{CPUs: 1, MemoryMiB: leastMiB + overheadMiB}
 
-// fake boots a guest that is a function.
+// fake has supervisors in this process, whose guest is a function. They end with the test.
 func fake(t *testing.T, r *Runtime, handle control.Handler) {
-	r.boot = func(ctx context.Context, _ Options, _ string, _ Share) (*machine, error) {
+	supervised(t, r, func(ctx context.Context, _ Options, _ string, _ Share) (*machine, error) {
 		ours, theirs := net.Pipe()
 		m := &machine{folder: t.TempDir(), network: inside, over: make(chan struct{}), detach: func() error { return nil }}
 		go func() {
@@ -31,6 +33,28 @@ func fake(t *testing.T, r *Runtime, handle control.Handler) {
 		var err error
 		m.Client, err = control.NewClient(ctx, ours)
 		return m, err
+	})
+}
+
+// supervised has supervisors in this process, which boot in another way.
+func supervised(t *testing.T, r *Runtime, boot bootFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	r.spawn = func(dir string, lock *os.File) error {
+		fd, err := unix.FcntlInt(lock.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		running.Go(func() {
+			if err := supervise(ctx, dir, os.NewFile(uintptr(fd), "lock"), boot, zerolog.Nop()); err != nil {
+				t.Error(err)
+			}
+		})
+		return nil
 	}
 }
 
@@ -109,7 +133,6 @@ func TestCheck(t *testing.T) {
 // A job is given to its guest when it is started, once. Its sealed records are kept as they come, and read again after the guest's end.
 func TestAJobOfAGuest(t *testing.T) {
 	r := newRuntime(t, t.TempDir())
-	t.Cleanup(r.Close)
 	var got []control.DeployQuestion
 	fake(t, r, func(_ context.Context, q control.Question) (a control.Answer, err error) {
 		switch {
@@ -180,6 +203,7 @@ func TestAJobOfAGuest(t *testing.T) {
 func running(t *testing.T) (r *Runtime, off func()) {
 	r = newRuntime(t, t.TempDir())
 	end := make(chan struct{})
+	t.Cleanup(r.Close)
 	fake(t, r, func(ctx context.Context, q control.Question) (a control.Answer, err error) {
 		if q.Deploy != nil {
 			return control.Answer{Receipt: &control.Receipt{}}, nil
@@ -225,25 +249,103 @@ func TestGuestsThatEnd(t *testing.T) {
 	}
 }
 
-// A guest ends with its agent, and its job is lost: the next agent says so, and starts none in its place.
-func TestAGuestEndsWithItsAgent(t *testing.T) {
+// A guest and its job go on when the agent is stopped or killed, before the job and while it runs. The next agent finds them, and has every
+// record once.
+func TestAGuestOutlivesItsAgents(t *testing.T) {
 	for name, end := range map[string]func(*Runtime){
 		"stopped": func(r *Runtime) { r.Close() },
 		"killed":  func(*Runtime) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, _ := running(t)
-			t.Cleanup(r.Close)
-			end(r)
-			next := newRuntime(t, r.o.Folder)
-			st, err := next.Status(t.Context(), "lease")
+			more := make(chan struct{})
+			deployed := 0
+			first := newRuntime(t, t.TempDir())
+			fake(t, first, func(ctx context.Context, q control.Question) (a control.Answer, err error) {
+				switch {
+				case q.Keys != nil:
+					return a, errors.New("no TPM here")
+				case q.Deploy != nil:
+					deployed++
+					a.Receipt = &control.Receipt{}
+				case q.Output != nil && q.Output.From == 0:
+					a.Output = &control.OutputAnswer{Records: [][]byte{[]byte("one"), []byte("two")}}
+				case q.Output != nil:
+					select {
+					case <-more:
+					case <-ctx.Done():
+					}
+					a.Output = &control.OutputAnswer{Records: [][]byte{[]byte("end")}, Over: true}
+				}
+				return a, err
+			})
+			answers(t, first, "lease")
+			end(first)
+
+			second := newRuntime(t, first.o.Folder)
+			live, err := Live(second.o.Folder)
 			require.NoError(t, err)
-			require.Equal(t, runtime.Lost, st.Phase)
-			require.WithinDuration(t, time.Now(), st.LostAt, time.Minute)
-			_, err = next.Start(t.Context(), runtime.Spec{LeaseID: "lease", Guest: true})
-			require.ErrorIs(t, err, runtime.ErrExists)
-			require.NoError(t, next.Remove(t.Context(), "lease"))
+			require.Equal(t, []string{"lease"}, live)
+			client, err := second.Of("lease", small)
+			require.NoError(t, err, "no other guest boots: it has no supervisor that could")
+			_, err = client.Keys(t.Context())
+			require.EqualError(t, err, "the guest refuses: no TPM here")
+			require.NoError(t, second.Bring("lease", [32]byte{1}, []byte("x")))
+			end(second)
+
+			third := newRuntime(t, first.o.Folder) // the supervisor has what was brought
+			_, err = third.Start(t.Context(), runtime.Spec{LeaseID: "lease", Guest: true})
+			require.NoError(t, err)
+			end(third)
+
+			last := newRuntime(t, first.o.Folder)
+			t.Cleanup(last.Close)
+			_, err = last.Start(t.Context(), runtime.Spec{LeaseID: "lease", Guest: true})
+			require.ErrorIs(t, err, runtime.ErrExists, "a job is started once")
+			_, err = last.Of("lease", small)
+			require.ErrorIs(t, err, ErrHasJob)
+			st, err := last.Status(t.Context(), "lease")
+			require.NoError(t, err)
+			require.Equal(t, runtime.Running, st.Phase)
+			require.NoError(t, last.Extend(t.Context(), "lease", time.Hour))
+			require.ErrorIs(t, last.Remove(t.Context(), "lease"), runtime.ErrRunning)
+			close(more)
+			require.Equal(t, [][]byte{[]byte("one"), []byte("two"), []byte("end")}, records(t, last, "lease"))
+			require.Equal(t, 1, deployed)
+			st, err = last.Status(t.Context(), "lease")
+			require.NoError(t, err)
+			require.Equal(t, ReasonSealed, st.Exit.Reason)
+			require.NoError(t, last.Remove(t.Context(), "lease"))
+			require.NoDirExists(t, last.dir("lease"))
 		})
+	}
+}
+
+// records are all that a job has put out, once it is over.
+func records(t *testing.T, r *Runtime, lease string) [][]byte {
+	stream, err := r.Logs(t.Context(), lease, runtime.Output, 0, true)
+	require.NoError(t, err)
+	defer stream.Close()
+	kept, err := io.ReadAll(stream)
+	require.NoError(t, err)
+	var frames control.Frames
+	out, err := frames.Add(kept)
+	require.NoError(t, err)
+	return out
+}
+
+// A guest whose lease has ended while no agent was there ends with the next agent, whether it had a job or waited for one.
+func TestAGuestOfALeaseThatHasEnded(t *testing.T) {
+	r, _ := running(t)
+	answers(t, r, "waits")
+	next := newRuntime(t, r.o.Folder)
+	for lease, phase := range map[string]runtime.Phase{"lease": runtime.Exited, "waits": runtime.Preparing} {
+		require.True(t, next.guestOf(lease).supervised())
+		st, err := next.Stop(t.Context(), lease, 0)
+		require.NoError(t, err)
+		require.Equal(t, phase, st.Phase)
+		require.False(t, next.guestOf(lease).supervised())
+		require.NoError(t, next.Remove(t.Context(), lease))
+		require.NoDirExists(t, next.dir(lease))
 	}
 }
 
@@ -251,7 +353,7 @@ func TestAGuestEndsWithItsAgent(t *testing.T) {
 func TestAGuestThatDoesNotBoot(t *testing.T) {
 	r := newRuntime(t, t.TempDir())
 	t.Cleanup(r.Close)
-	r.boot = func(context.Context, Options, string, Share) (*machine, error) { return nil, errors.New("no luck") }
+	supervised(t, r, func(context.Context, Options, string, Share) (*machine, error) { return nil, errors.New("no luck") })
 	require.Eventually(t, func() bool {
 		_, err := r.Of("lease", small)
 		return err != nil && !errors.Is(err, ErrBoots)

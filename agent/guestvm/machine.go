@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/network"
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/tpm/swtpm"
 	"github.com/gantry-market/gantry/internal/child"
@@ -53,6 +54,9 @@ func boot(ctx context.Context, o Options, lease string, share Share) (m *machine
 	folder, err := os.MkdirTemp("", "gantry-guest-")
 	if err != nil {
 		return nil, fmt.Errorf("folder of a guest: %w", err)
+	}
+	if err := o.record.note(func(r *runRecord) error { r.Folder = folder; return nil }); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	m = &machine{folder: folder, network: inside, over: make(chan struct{}), detach: func() error { return nil }}
 	defer func() {
@@ -108,6 +112,9 @@ func (m *machine) start(ctx context.Context, o Options, lease string, share Shar
 	if m.chip, err = swtpm.StartForMachine(ctx, ca, m.folder); err != nil {
 		return err
 	}
+	if err := o.record.note(func(r *runRecord) (err error) { r.TPM, err = runtime.Identify(m.chip.PID()); return err }); err != nil {
+		return err
+	}
 	if credential != nil {
 		if err := os.Chown(m.chip.Control(), int(credential.Uid), int(credential.Gid)); err != nil {
 			return fmt.Errorf("socket of a TPM: %w", err)
@@ -144,6 +151,9 @@ func (m *machine) run(cmd *exec.Cmd, o Options, lease string) error {
 		_ = ended()
 		close(m.over)
 	}()
+	if err := o.record.note(func(r *runRecord) (err error) { r.QEMU, err = runtime.Identify(m.process.Pid); return err }); err != nil {
+		return err
+	}
 	if o.Network == nil {
 		return nil
 	}

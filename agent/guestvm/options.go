@@ -144,6 +144,8 @@ type Options struct {
 	// which is for local networks.
 	Network func() (network.Plan, error)
 	Log     zerolog.Logger
+
+	record *recorder // of the supervisor; nil for none
 }
 
 // Share is a guest's part of the machine.

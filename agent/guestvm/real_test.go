@@ -147,16 +147,30 @@ func job(t *testing.T) string {
 	return inside.Gateway + ":" + rest
 }
 
-// An agent's runtime boots the genuine image with QEMU and a TPM of its own. The guest proves itself to a customer and runs its job. The
-// agent has the sealed records, and neither its folder nor its log has the job's words.
+// endAtLast ends the guest of a test that fails.
+func endAtLast(t *testing.T, r *Runtime, lease string) {
+	t.Cleanup(func() {
+		if err := (&remote{lease: lease, dir: r.dir(lease)}).stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An agent's runtime boots the genuine image with QEMU and a TPM of its own. The guest proves itself to a customer and runs its job, while
+// one agent follows the other. The last has the sealed records. Neither its folder nor its log has the job's words.
 func TestARealGuest(t *testing.T) {
 	long.Test(t, "it boots a machine on an emulated processor")
 	settings, e := built(t, "")
 	var log strings.Builder
 	folder := t.TempDir()
-	r, err := New(none{}, Options{Settings: settings, Folder: folder, Log: zerolog.New(&log)})
-	require.NoError(t, err)
-	t.Cleanup(r.Close)
+	agent := func() *Runtime {
+		r, err := New(none{}, Options{Settings: settings, Folder: folder, Log: zerolog.New(&log)})
+		require.NoError(t, err)
+		t.Cleanup(r.Close)
+		return r
+	}
+	r := agent()
+	endAtLast(t, r, "lease")
 	_, node, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	c := &customer{t: t, r: r, node: node, lease: "lease", subject: seal.Subject{Lease: random()}}
@@ -183,6 +197,7 @@ func TestARealGuest(t *testing.T) {
 	require.NoError(t, err)
 	box, reader, err := sealer.Converse(plain)
 	require.NoError(t, err)
+	r = agent() // the one before was killed
 	require.NoError(t, r.Bring(c.lease, sealer.ID(), box))
 	spec := runtime.Spec{LeaseID: c.lease, Guest: true}
 	_, err = r.Start(t.Context(), spec)
@@ -191,7 +206,9 @@ func TestARealGuest(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrExists)
 	_, err = r.Of(c.lease, share)
 	require.ErrorIs(t, err, ErrHasJob)
+	p := processesOf(t, r.guestOf(c.lease))
 
+	r = agent()
 	stream, err := r.Logs(t.Context(), c.lease, runtime.Output, 0, true)
 	require.NoError(t, err)
 	kept, err := io.ReadAll(stream)
@@ -213,6 +230,7 @@ func TestARealGuest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.Exited, st.Phase)
 	require.Equal(t, ReasonSealed, st.Exit.Reason)
+	nothingLeft(t, p)
 
 	for _, text := range []string{secret, "words of the job", "a word on the other output"} {
 		require.NotContains(t, log.String(), text)
@@ -242,6 +260,7 @@ func TestARealGuestWithAnotherCommandLine(t *testing.T) {
 	r, err := New(none{}, Options{Settings: settings, Folder: folder, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
+	endAtLast(t, r, "lease")
 	_, node, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	c := &customer{t: t, r: r, node: node, lease: "lease", subject: seal.Subject{Lease: random(), Job: random()}}

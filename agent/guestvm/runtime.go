@@ -26,50 +26,99 @@ var (
 	errNotInGuests = errors.New("the measured guest has none")
 )
 
-// Runtime runs the jobs of guests, and leaves all others to another runtime.
+// Runtime runs the jobs of guests, and leaves all others to another runtime. The guests outlive it: each has a supervisor of its own.
 type Runtime struct {
 	runtime.Runtime
-	o       Options
-	ctx     context.Context // of the guests
-	stop    func()
-	running sync.WaitGroup
-	boot    func(ctx context.Context, o Options, lease string, share Share) (*machine, error) // boot, but in tests
+	o     Options
+	spawn func(dir string, lock *os.File) error // spawn, but in tests
 
 	mu     sync.Mutex
-	guests map[string]*guest
-	stored map[string]state // of leases whose guests an earlier agent had
+	guests map[string]*remote
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// New reads what an earlier agent has left: its guests have ended with it. Close ends the guests.
+// New finds the guests of an earlier agent again, and ends what is left of those whose supervisor has gone.
 func New(inner runtime.Runtime, o Options) (*Runtime, error) {
-	r := &Runtime{Runtime: inner, o: o, boot: boot, guests: map[string]*guest{}, stored: map[string]state{}}
+	r := &Runtime{Runtime: inner, o: o, spawn: spawn, guests: map[string]*remote{}}
 	known, err := leases(o.Folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, lease := range known {
-		s, err := readState(r.dir(lease))
-		if errors.Is(err, fs.ErrNotExist) { // it was about to start
-			if err := os.RemoveAll(r.dir(lease)); err != nil {
-				return nil, fmt.Errorf("folder of a guest: %w", err)
-			}
-			continue
-		}
+		g := &remote{lease: lease, dir: r.dir(lease)}
+		s, live, err := g.look()
 		if err != nil {
 			return nil, err
 		}
-		r.stored[lease] = s
+		if s.Phase == "" && !live { // it had no job, and another guest can take it
+			if err := g.remove(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if live {
+			o.Log.Info().Str("lease", lease).Str("job", string(s.Phase)).Msg("the measured guest of an earlier agent goes on")
+		}
+		r.guests[lease] = g
 	}
-	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
 
-// Close ends all guests, and waits.
+// Live are the leases whose guests run, in a folder of guests.
+func Live(folder string) (live []string, err error) {
+	known, err := leases(folder)
+	for _, lease := range known {
+		if runtime.Locked(filepath.Join(folder, leaseFolder, lease, lockFile)) {
+			live = append(live, lease)
+		}
+	}
+	return live, err
+}
+
+// Close ends the sessions with the guests, which go on.
 func (r *Runtime) Close() {
-	r.stop()
-	r.running.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.guests {
+		g.close()
+	}
+}
+
+// Of returns how to ask the guest of a lease, and starts it at the first call. Errors: ErrBoots, ErrHasJob, ErrUnavailable, why the guest
+// did not boot.
+func (r *Runtime) Of(lease string, share Share) (*control.Client, error) {
+	g := r.guestOf(lease)
+	if g == nil {
+		var err error
+		if g, err = r.begin(lease, share); err != nil {
+			return nil, err
+		}
+	}
+	client, fresh, err := g.session(context.Background())
+	if fresh && err == nil {
+		r.o.Log.Info().Str("lease", lease).Msg("the measured guest answers")
+	}
+	return client, err
+}
+
+// begin has a guest boot.
+func (r *Runtime) begin(lease string, share Share) (*remote, error) {
+	if err := errors.Join(r.o.Check(), share.check()); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g := r.guests[lease]; g != nil {
+		return g, nil
+	}
+	g := &remote{lease: lease, dir: r.dir(lease)}
+	if err := g.begin(r.o, share, r.spawn); err != nil {
+		return nil, err
+	}
+	r.guests[lease] = g
+	r.o.Log.Info().Str("lease", lease).Str("accelerator", r.o.Accelerator).Float64("cpus", share.CPUs).Uint64("memory_mib", share.MemoryMiB).Msg("a measured guest boots")
+	return g, nil
 }
 
 // Available says why this machine can start no guest with a share of it. Error: ErrUnavailable.
@@ -81,26 +130,18 @@ func (r *Runtime) Bring(lease string, key [32]byte, sealed []byte) error {
 	if g == nil {
 		return ErrNoGuest
 	}
-	return g.bring(control.DeployQuestion{Key: key, Sealed: sealed})
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	return g.do(ctx, request{Do: doBring, Key: key[:], Sealed: sealed})
 }
 
 func (r *Runtime) dir(lease string) string { return filepath.Join(r.o.Folder, leaseFolder, lease) }
 
-func (r *Runtime) guestOf(lease string) *guest {
+// guestOf is what a lease has here; nil for nothing.
+func (r *Runtime) guestOf(lease string) *remote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.guests[lease]
-}
-
-// has reports what a lease has here.
-func (r *Runtime) has(lease string) (g *guest, stored state, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if g = r.guests[lease]; g != nil {
-		return g, state{}, true
-	}
-	stored, ok = r.stored[lease]
-	return nil, stored, ok
 }
 
 // Check implements [runtime.Runtime].
@@ -135,29 +176,35 @@ func (r *Runtime) Start(ctx context.Context, spec runtime.Spec) (runtime.Status,
 	if !spec.Guest {
 		return r.Runtime.Start(ctx, spec)
 	}
-	g, _, known := r.has(spec.LeaseID)
-	switch {
-	case g != nil:
-		if err := g.start(ctx, spec); err != nil {
-			return runtime.Status{}, err
-		}
-		return r.Status(ctx, spec.LeaseID)
-	case known:
+	g := r.guestOf(spec.LeaseID)
+	if g == nil {
+		return runtime.Status{}, fmt.Errorf("%w: %w", runtime.ErrSpec, ErrNoGuest)
+	}
+	switch s, _, err := g.look(); {
+	case err != nil:
+		return runtime.Status{}, err
+	case s.Phase != "":
 		return runtime.Status{}, runtime.ErrExists
 	}
-	return runtime.Status{}, fmt.Errorf("%w: %w", runtime.ErrSpec, ErrNoGuest)
+	err := g.do(ctx, request{Do: doStart, Spec: &spec})
+	switch {
+	case errors.Is(err, ErrNoGuest) && !errors.Is(err, runtime.ErrSpec):
+		return runtime.Status{}, fmt.Errorf("%w: %w", runtime.ErrSpec, err)
+	case err != nil:
+		return runtime.Status{}, err
+	}
+	return r.Status(ctx, spec.LeaseID)
 }
 
 // Status implements [runtime.Runtime]. A guest without a job is being prepared.
 func (r *Runtime) Status(ctx context.Context, lease string) (runtime.Status, error) {
-	g, s, ok := r.has(lease)
-	if !ok {
+	g := r.guestOf(lease)
+	if g == nil {
 		return r.Runtime.Status(ctx, lease)
 	}
-	if g != nil {
-		g.mu.Lock()
-		s = g.state
-		g.mu.Unlock()
+	s, _, err := g.look()
+	if err != nil {
+		return runtime.Status{}, err
 	}
 	st := runtime.Status{LeaseID: lease, Phase: s.Phase, StartedAt: s.StartedAt, Exit: s.Exit, LostAt: s.LostAt, Spec: s.Spec}
 	if s.Phase == "" {
@@ -174,7 +221,7 @@ func (r *Runtime) Status(ctx context.Context, lease string) (runtime.Status, err
 
 // Usage implements [runtime.Runtime].
 func (r *Runtime) Usage(ctx context.Context, lease string) (runtime.Usage, error) {
-	if _, _, ok := r.has(lease); ok {
+	if r.guestOf(lease) != nil {
 		return runtime.Usage{}, fmt.Errorf("%w: what a measured guest uses is not read", runtime.ErrNotRunning)
 	}
 	return r.Runtime.Usage(ctx, lease)
@@ -182,19 +229,19 @@ func (r *Runtime) Usage(ctx context.Context, lease string) (runtime.Usage, error
 
 // Stop implements [runtime.Runtime].
 func (r *Runtime) Stop(ctx context.Context, lease string, grace time.Duration) (runtime.Status, error) {
-	g, _, ok := r.has(lease)
-	if !ok {
+	g := r.guestOf(lease)
+	if g == nil {
 		return r.Runtime.Stop(ctx, lease, grace)
 	}
-	if g != nil {
-		g.end(runtime.ReasonStopped)
+	if err := g.stop(ctx); err != nil {
+		return runtime.Status{}, err
 	}
 	return r.Status(ctx, lease)
 }
 
 // Suspend implements [runtime.Runtime].
 func (r *Runtime) Suspend(ctx context.Context, lease, attempt string) (runtime.Suspension, error) {
-	if _, _, ok := r.has(lease); ok {
+	if r.guestOf(lease) != nil {
 		return runtime.Suspension{}, fmt.Errorf("%w: a container in a measured guest cannot be kept", runtime.ErrSuspend)
 	}
 	return r.Runtime.Suspend(ctx, lease, attempt)
@@ -202,26 +249,23 @@ func (r *Runtime) Suspend(ctx context.Context, lease, attempt string) (runtime.S
 
 // Extend implements [runtime.Runtime].
 func (r *Runtime) Extend(ctx context.Context, lease string, left time.Duration) error {
-	g, _, ok := r.has(lease)
-	if !ok {
+	g := r.guestOf(lease)
+	if g == nil {
 		return r.Runtime.Extend(ctx, lease, left)
 	}
-	if g == nil {
+	switch s, live, err := g.look(); {
+	case err != nil:
+		return err
+	case s.Phase.Over(), !live:
 		return runtime.ErrOver
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.state.Phase.Over() {
-		return runtime.ErrOver
-	}
-	g.extend(left)
-	return nil
+	return g.do(ctx, request{Do: doExtend, Left: left})
 }
 
 // Logs implements [runtime.Runtime]: the sealed records, in the form of control.Frames. Both outputs are in them.
 func (r *Runtime) Logs(ctx context.Context, lease string, stream runtime.Stream, offset int64, follow bool) (io.ReadCloser, error) {
-	g, s, ok := r.has(lease)
-	if !ok {
+	g := r.guestOf(lease)
+	if g == nil {
 		return r.Runtime.Logs(ctx, lease, stream, offset, follow)
 	}
 	none := fmt.Errorf("%w: the guest has no such output", runtime.ErrNotFound)
@@ -239,18 +283,14 @@ func (r *Runtime) Logs(ctx context.Context, lease string, stream runtime.Stream,
 		return nil, errors.Join(fmt.Errorf("output of a guest: %w", err), f.Close())
 	}
 	return runtime.Follow(ctx, f, follow, func() bool {
-		if g == nil {
-			return s.Phase.Over()
-		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.state.Phase.Over()
+		s, live, err := g.look()
+		return err != nil || s.Phase.Over() || !live
 	}), nil
 }
 
 // Shell implements [runtime.Runtime].
 func (r *Runtime) Shell(ctx context.Context, lease string, asRoot bool, setup []byte, stream io.ReadWriter) error {
-	if _, _, ok := r.has(lease); ok {
+	if r.guestOf(lease) != nil {
 		return fmt.Errorf("%w: no shell and no ports: %w", runtime.ErrShell, errNotInGuests)
 	}
 	return r.Runtime.Shell(ctx, lease, asRoot, setup, stream)
@@ -258,26 +298,26 @@ func (r *Runtime) Shell(ctx context.Context, lease string, asRoot bool, setup []
 
 // Remove implements [runtime.Runtime].
 func (r *Runtime) Remove(ctx context.Context, lease string) error {
-	g, _, ok := r.has(lease)
-	if !ok {
+	g := r.guestOf(lease)
+	if g == nil {
 		return r.Runtime.Remove(ctx, lease)
 	}
-	if g != nil {
-		g.mu.Lock()
-		runs := g.state.Phase == runtime.Running
-		g.mu.Unlock()
-		if runs {
-			return runtime.ErrRunning
-		}
-		g.end(runtime.ReasonStopped)
-		<-g.booted // it has ended with the boot's context
+	s, _, err := g.look()
+	if err != nil {
+		return err
 	}
+	if s.Phase == runtime.Running {
+		return runtime.ErrRunning
+	}
+	if err := g.stop(ctx); err != nil { // it boots, or waits for its job
+		return err
+	}
+	g.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.guests, lease)
-	delete(r.stored, lease)
-	if err := os.RemoveAll(r.dir(lease)); err != nil {
-		return fmt.Errorf("folder of a guest: %w", err)
+	if err := g.remove(); err != nil {
+		return err
 	}
+	delete(r.guests, lease)
 	return nil
 }

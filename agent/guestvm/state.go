@@ -1,7 +1,6 @@
 package guestvm
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,15 +9,21 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // Files in the folder of the guests.
 const (
 	makerFolder = "maker" // of TPMs
 	leaseFolder = "leases"
-	stateFile   = "state.json"
-	outputFile  = "output" // the sealed records
+	lockFile    = "lock"         // held as long as the guest's supervisor lives
+	planFile    = "plan.json"    // what the supervisor does
+	runFile     = "run.json"     // the processes
+	socketFile  = "guest.sock"   // the supervisor's
+	failureFile = "failure.json" // why the guest has ended before it had a job
+	stateFile   = "state.json"   // of the job
+	outputFile  = "output"       // the sealed records
+
+	supervisorLog = "supervisor.log"
 )
 
 // Reasons for which a guest's job is over, beside those of package runtime.
@@ -27,8 +32,8 @@ const (
 	ReasonSealed runtime.Reason = "sealed"
 	// ReasonGuestEnded: the guest has ended before its job has. It or QEMU crashed, or the job has brought the guest down.
 	ReasonGuestEnded runtime.Reason = "guest-ended"
-	// reasonAgent: the agent ends, and with it its guests. Their jobs are lost.
-	reasonAgent runtime.Reason = "agent"
+	// reasonSupervisor: somebody ends the guest's supervisor, as when the machine is switched off. The job is lost.
+	reasonSupervisor runtime.Reason = "supervisor"
 )
 
 // state is what is kept of a job that was brought to a guest.
@@ -41,36 +46,18 @@ type state struct {
 }
 
 // write stores the state of a lease.
-func (s state) write(dir string) error {
-	raw, err := json.Marshal(s)
-	if err == nil {
-		err = atomicfile.Write(filepath.Join(dir, stateFile), raw)
-	}
+func (s *state) write(dir string) error {
+	return writeFile(dir, stateFile, s)
+}
+
+// lost notes that a job was lost with its supervisor.
+func (s *state) lost(dir string) error {
+	info, err := os.Stat(filepath.Join(dir, stateFile))
 	if err != nil {
 		return fmt.Errorf("state of a guest: %w", err)
 	}
-	return nil
-}
-
-// readState reads what an earlier agent has stored, whose guest has ended with it: a job that ran is lost.
-func readState(dir string) (s state, err error) {
-	path := filepath.Join(dir, stateFile)
-	raw, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(raw, &s)
-	}
-	if err != nil {
-		return s, fmt.Errorf("state of a guest: %w", err)
-	}
-	if s.Phase.Over() {
-		return s, nil
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return s, fmt.Errorf("state of a guest: %w", err)
-	}
-	s.Phase, s.LostAt = runtime.Lost, info.ModTime() // the agent touches it while the guest runs
-	return s, s.write(dir)
+	s.Phase, s.LostAt = runtime.Lost, info.ModTime().UTC() // the supervisor touches it while the guest runs
+	return s.write(dir)
 }
 
 // outputBytes is how much has been kept.

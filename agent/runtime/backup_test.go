@@ -157,7 +157,7 @@ func TestRestoresAreEnded(t *testing.T) {
 	var r runRecord
 	_, err = readJSON(d.run(), &r)
 	require.NoError(t, err)
-	require.NoError(t, r.Supervisor.signal(syscall.SIGTERM))
+	require.NoError(t, r.Supervisor.Signal(syscall.SIGTERM))
 	require.NoError(t, <-started)
 	st, err = p.Wait(background(t), "l")
 	require.NoError(t, err)

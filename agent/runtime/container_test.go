@@ -205,7 +205,7 @@ func TestAContainerDiesWithItsSupervisor(t *testing.T) {
 	require.NoError(t, err)
 	family := descendants(all, r.Supervisor.PID)
 	require.Greater(t, len(family), 1)
-	require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
+	require.NoError(t, r.Supervisor.Signal(syscall.SIGKILL))
 	living := func() (out []string) {
 		for _, m := range family {
 			if s, err := readStat(m.pid); err == nil && s.start == m.start && s.state != 'Z' {

@@ -91,7 +91,7 @@ func TestDisksGoWithTheirSupervisor(t *testing.T) {
 	var r runRecord
 	_, err = readJSON(d.run(), &r)
 	require.NoError(t, err)
-	require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
+	require.NoError(t, r.Supervisor.Signal(syscall.SIGKILL))
 	nothingAttached(t, p)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)

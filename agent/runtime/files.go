@@ -55,8 +55,8 @@ func fileSize(path string) int64 {
 
 // runRecord is written by the supervisor, first with itself only, before the job can run, then with the job.
 type runRecord struct {
-	Supervisor procID    `json:"supervisor"`
-	Job        procID    `json:"job"`
+	Supervisor ProcID    `json:"supervisor"`
+	Job        ProcID    `json:"job"`
 	StartedAt  time.Time `json:"started_at"`
 	Limits     []string  `json:"limits"`
 	Cgroup     string    `json:"cgroup,omitempty"`
@@ -114,9 +114,9 @@ func readJSON(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// takeLock takes the supervisor's lock, or reports that someone holds it. It is an open file description lock: it goes
+// TakeLock takes the supervisor's lock, or reports that someone holds it. It is an open file description lock: it goes
 // when the file is closed or its process dies, and looking at it does not disturb it.
-func takeLock(path string) (*os.File, bool, error) {
+func TakeLock(path string) (*os.File, bool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, false, fmt.Errorf("runtime: %w", err)
@@ -151,8 +151,8 @@ func (d leaseDir) lastAlive() time.Time {
 	return info.ModTime().UTC()
 }
 
-// locked reports whether a supervisor holds the lock.
-func locked(path string) bool {
+// Locked reports whether a supervisor holds the lock.
+func Locked(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false

@@ -86,7 +86,7 @@ func (p *Process) OpenGroup(leaseID string) (int, error) {
 			return 0, errors.Join(ErrNoGroup, err)
 		}
 	}
-	if spec.Group == nil || !run.Job.alive() {
+	if spec.Group == nil || !run.Job.Alive() {
 		return 0, ErrNoGroup
 	}
 	return network.OpenGroup(run.Job.PID, mesh.Interface)

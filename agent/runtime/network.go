@@ -69,7 +69,7 @@ func (p *Process) sweepNetwork() error {
 	}
 	var live []string
 	for _, e := range entries {
-		if locked(leaseDir(p.root + "/" + e.Name()).lock()) {
+		if Locked(leaseDir(p.root + "/" + e.Name()).lock()) {
 			live = append(live, e.Name())
 		}
 	}

@@ -154,7 +154,7 @@ func TestHostileContainerOfAKilledSupervisorLeavesNoNetwork(t *testing.T) {
 		var r runRecord
 		_, err = readJSON(d.run(), &r)
 		require.NoError(t, err)
-		require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
+		require.NoError(t, r.Supervisor.Signal(syscall.SIGKILL))
 	}
 	lost := func(lease string) func() bool {
 		return func() bool {

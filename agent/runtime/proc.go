@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procID names a process for good: pids are reused, pairs of pid and start time (clock ticks since boot) within one
+// ProcID names a process for good: pids are reused, pairs of pid and start time (clock ticks since boot) within one
 // boot are not.
-type procID struct {
+type ProcID struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start_ticks"`
 	// Boot is the kernel's boot id; an entry from before a reboot names no process.
@@ -71,17 +71,17 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// identify names a process that is alive now.
-func identify(pid int) (procID, error) {
+// Identify names a process that is alive now.
+func Identify(pid int) (ProcID, error) {
 	s, err := readStat(pid)
 	if err != nil {
-		return procID{}, fmt.Errorf("runtime: process %d: %w", pid, err)
+		return ProcID{}, fmt.Errorf("runtime: process %d: %w", pid, err)
 	}
-	return procID{PID: pid, Start: s.start, Boot: bootID()}, nil
+	return ProcID{PID: pid, Start: s.start, Boot: bootID()}, nil
 }
 
-// alive reports whether the very process is still there and not a zombie.
-func (p procID) alive() bool {
+// Alive reports whether the very process is still there and not a zombie.
+func (p ProcID) Alive() bool {
 	if p.PID <= 0 || p.Boot != bootID() {
 		return false
 	}
@@ -89,9 +89,9 @@ func (p procID) alive() bool {
 	return err == nil && s.start == p.Start && s.state != 'Z' && s.state != 'X'
 }
 
-// signal sends sig to the very process through a pidfd, so that it cannot hit a successor of the pid. A process that is
+// Signal sends sig to the very process through a pidfd, so that it cannot hit a successor of the pid. A process that is
 // gone is no error.
-func (p procID) signal(sig syscall.Signal) error {
+func (p ProcID) Signal(sig syscall.Signal) error {
 	if p.PID <= 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (p procID) signal(sig syscall.Signal) error {
 	case errors.Is(err, unix.ESRCH):
 		return nil
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
-		if !p.alive() {
+		if !p.Alive() {
 			return nil
 		}
 		return ignoreGone(unix.Kill(p.PID, sig))
@@ -108,7 +108,7 @@ func (p procID) signal(sig syscall.Signal) error {
 		return fmt.Errorf("runtime: pidfd %d: %w", p.PID, err)
 	}
 	defer unix.Close(fd)
-	if !p.alive() { // the pidfd is fixed now; is it the right process?
+	if !p.Alive() { // the pidfd is fixed now; is it the right process?
 		return nil
 	}
 	return ignoreGone(unix.PidfdSendSignal(fd, sig, nil, 0))

@@ -177,7 +177,7 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	if err := os.MkdirAll(d.work(), 0o700); err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
-	if d.exists(d.run()) || d.exists(d.exit()) || locked(d.lock()) {
+	if d.exists(d.run()) || d.exists(d.exit()) || Locked(d.lock()) {
 		return fmt.Errorf("%w: %s", ErrExists, spec.LeaseID)
 	}
 	if err := p.writeNetwork(d, spec); err != nil {
@@ -261,7 +261,7 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 		return st, err
 	} else if ok {
 		// Only to be quicker: the supervisor also polls for the request.
-		if err := r.Supervisor.signal(syscall.SIGTERM); err != nil {
+		if err := r.Supervisor.Signal(syscall.SIGTERM); err != nil {
 			p.log.Warn().Err(err).Str("lease", leaseID).Msg("the signal to the supervisor failed; the supervisor finds the request in its directory")
 		}
 	}
@@ -346,7 +346,7 @@ func (p *Process) Remove(ctx context.Context, leaseID string) error {
 			return err
 		}
 	}
-	if st.Phase == Starting || st.Phase == Running || locked(d.lock()) {
+	if st.Phase == Starting || st.Phase == Running || Locked(d.lock()) {
 		return fmt.Errorf("%w: %s", ErrRunning, leaseID)
 	}
 	if err := d.killLeftovers(); err != nil {

@@ -451,7 +451,7 @@ func TestKilledSupervisorMeansLost(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Lost, st.Phase)
 	require.Nil(t, st.Exit)
-	require.Eventually(t, func() bool { return !run.Job.alive() }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !run.Job.Alive() }, time.Minute, 10*time.Millisecond)
 	st, err = p.Stop(background(t), "lost", 0)
 	require.NoError(t, err)
 	require.Equal(t, Lost, st.Phase)
@@ -499,18 +499,18 @@ func TestJobIsStartedAtMostOnce(t *testing.T) {
 }
 
 func TestReusedPidIsNotTheJob(t *testing.T) {
-	me, err := identify(os.Getpid())
+	me, err := Identify(os.Getpid())
 	require.NoError(t, err)
-	require.True(t, me.alive())
+	require.True(t, me.Alive())
 	other := me
 	other.Start++
-	require.False(t, other.alive())
-	require.NoError(t, other.signal(syscall.SIGKILL), "must not be delivered")
+	require.False(t, other.Alive())
+	require.NoError(t, other.Signal(syscall.SIGKILL), "must not be delivered")
 	other = me
 	other.Boot = "before"
-	require.False(t, other.alive())
-	require.NoError(t, other.signal(syscall.SIGKILL))
-	require.NoError(t, procID{}.signal(syscall.SIGKILL))
+	require.False(t, other.Alive())
+	require.NoError(t, other.Signal(syscall.SIGKILL))
+	require.NoError(t, ProcID{}.Signal(syscall.SIGKILL))
 }
 
 func TestCancelledStartLeavesTheJobAlone(t *testing.T) {

@@ -29,7 +29,7 @@ func (d leaseDir) status() (Status, error) {
 	if err != nil {
 		return st, err
 	}
-	supervised := locked(d.lock())
+	supervised := Locked(d.lock())
 	var exit Exit
 	over, err := readJSON(d.exit(), &exit)
 	if err != nil {
@@ -100,7 +100,7 @@ func (d leaseDir) killLeftovers() error {
 			}
 		}
 		for _, p := range found {
-			if err := (procID{PID: p.pid, Start: p.start, Boot: run.Job.Boot}).signal(syscall.SIGKILL); err != nil {
+			if err := (ProcID{PID: p.pid, Start: p.start, Boot: run.Job.Boot}).Signal(syscall.SIGKILL); err != nil {
 				return err
 			}
 		}

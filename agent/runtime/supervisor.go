@@ -61,7 +61,7 @@ func supervise(dir leaseDir) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 
-	lock, free, err := takeLock(dir.lock())
+	lock, free, err := TakeLock(dir.lock())
 	if err != nil || !free {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *supervisor) run(signals <-chan os.Signal, secret secrets) Exit {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failed(fmt.Errorf("become subreaper: %w", err))
 	}
-	me, err := identify(os.Getpid())
+	me, err := Identify(os.Getpid())
 	if err != nil {
 		return failed(err)
 	}
@@ -246,7 +246,7 @@ func (s *supervisor) start() error {
 
 // release writes down who the exec stage is, and lets it become the job.
 func (s *supervisor) release(gate *os.File) (err error) {
-	if s.record.Job, err = identify(s.cmd.Process.Pid); err != nil {
+	if s.record.Job, err = Identify(s.cmd.Process.Pid); err != nil {
 		return err
 	}
 	if err := s.attachNetwork(); err != nil {

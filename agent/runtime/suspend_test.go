@@ -386,8 +386,8 @@ func TestPreparedJobsThatNeverRun(t *testing.T) {
 		var r runRecord
 		_, err = readJSON(d.run(), &r)
 		require.NoError(t, err)
-		require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
-		require.Eventually(t, func() bool { return !locked(d.lock()) }, time.Minute, 10*time.Millisecond)
+		require.NoError(t, r.Supervisor.Signal(syscall.SIGKILL))
+		require.Eventually(t, func() bool { return !Locked(d.lock()) }, time.Minute, 10*time.Millisecond)
 		st, err := p.Status(background(t), "second")
 		require.NoError(t, err)
 		require.Equal(t, Created, st.Phase, "nothing of it ran")

@@ -137,7 +137,7 @@ func (p *Process) sweepVolumes() error {
 	}
 	for _, e := range entries {
 		d := leaseDir(filepath.Join(p.root, e.Name()))
-		if (!d.exists(d.run()) && !d.exists(d.exit())) || locked(d.lock()) {
+		if (!d.exists(d.run()) && !d.exists(d.exit())) || Locked(d.lock()) {
 			continue
 		}
 		err = errors.Join(err, d.removeVolume())

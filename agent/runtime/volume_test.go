@@ -299,9 +299,9 @@ func TestVolumesGoWithTheirSupervisor(t *testing.T) {
 	var r runRecord
 	_, err = readJSON(d.run(), &r)
 	require.NoError(t, err)
-	require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
+	require.NoError(t, r.Supervisor.Signal(syscall.SIGKILL))
 	nothingAttached(t, p)
-	require.Eventually(t, func() bool { return !locked(d.lock()) }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !Locked(d.lock()) }, time.Minute, 20*time.Millisecond)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	require.NotContains(t, string(mounts), p.root)

@@ -128,7 +128,7 @@ func (s *supervisor) killTree() {
 		left := descendants(all, os.Getpid())
 		for _, p := range left {
 			// A process that is gone is no error; any other failure is retried.
-			_ = procID{PID: p.pid, Start: p.start, Boot: boot}.signal(syscall.SIGKILL)
+			_ = ProcID{PID: p.pid, Start: p.start, Boot: boot}.Signal(syscall.SIGKILL)
 		}
 		empty++
 		if reaped+len(left) > 0 {

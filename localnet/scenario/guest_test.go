@@ -7,9 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +94,12 @@ func reachable(t *testing.T, ref string) string {
 	return ""
 }
 
+// runs reports whether a process is there and no zombie.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
 // jobFailed is the exit code of a command whose job failed.
 const jobFailed = 5
 
@@ -103,8 +112,37 @@ func provenBy(t *testing.T, n *network.Network, lease string) *service.Attestati
 	return why.Attestation
 }
 
-// A customer has a machine start the measured guest, verifies it, and seals the job to it. Output and exit code come back sealed. The
-// machine has neither the secret nor the words of the job in its folder or its log. One whose guest has another command line gets
+// killedMeanwhile kills the agent of a machine with SIGKILL once its guest has put something out. It returns the processes of the guest.
+func killedMeanwhile(t *testing.T, n *network.Network, machine string) (processes []int) {
+	t.Helper()
+	var file string
+	require.Eventually(t, func() bool {
+		found, err := filepath.Glob(filepath.Join(n.DataDir(machine), "guests", "leases", "*", "output"))
+		if err != nil || len(found) != 1 {
+			return false
+		}
+		file = found[0]
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 500 // some seconds of the job
+	}, 8*time.Minute, 100*time.Millisecond)
+	var run struct{ Supervisor, QEMU, TPM struct{ PID int } }
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(file), "run.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &run))
+	processes = []int{run.Supervisor.PID, run.QEMU.PID, run.TPM.PID}
+	before, err := n.Pid(machine)
+	require.NoError(t, err)
+	require.NoError(t, n.Kill(machine))
+	for _, pid := range processes {
+		require.NotZero(t, pid)
+		require.NotEqual(t, before, pid)
+		require.DirExists(t, filepath.Join("/proc", strconv.Itoa(pid)), "it outlives the agent")
+	}
+	return processes
+}
+
+// A customer has a machine start the measured guest, verifies it, and seals the job to it. The machine's agent is killed meanwhile, and
+// started again. Output and exit code come back sealed. Nothing of the guest is left. The machine has neither the secret nor the words of the job in its folder or its log. One whose guest has another command line gets
 // nothing, and one without guests declines the lease, which is not billed.
 func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	t.Parallel()
@@ -140,8 +178,16 @@ func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	}
 
 	const secret, words = "the-secret-of-the-guest", "WORDS_OF_THE_JOB"
+	const ticks = 20
 	began := time.Now()
-	out := deploy(nodes[0], guestPolicy(t, makerOf(t, n, nodes[0].Name), e), "--env", words+"="+secret, "--", "env="+words, "exit")
+	maker := makerOf(t, n, nodes[0].Name)
+	done := make(chan network.Output, 1)
+	go func() {
+		defer close(done)
+		done <- deploy(nodes[0], guestPolicy(t, maker, e), "--env", words+"="+secret, "--", "env="+words, "tick="+strconv.Itoa(ticks), "exit")
+	}()
+	processes := killedMeanwhile(t, n, nodes[0].Name)
+	out := <-done
 	t.Logf("done after %s: %d\n%s\n%s", time.Since(began).Round(time.Second), out.Code, out.Stdout, out.Stderr)
 	require.Equal(t, jobFailed, out.Code)
 	require.Contains(t, out.Stderr, words+" "+secret)
@@ -150,12 +196,24 @@ func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	require.Len(t, bought.Leases, 1)
 	require.NotNil(t, bought.Leases[0].ExitCode)
 	require.EqualValues(t, 9, *bought.Leases[0].ExitCode, "the guest's word, and not the machine's")
-	require.Contains(t, ok(t, n, customer, "logs", bought.Leases[0].Address).Stdout, words+" "+secret)
+	logs := ok(t, n, customer, "logs", bought.Leases[0].Address).Stdout
+	require.Contains(t, logs, words+" "+secret)
+	for i := range ticks {
+		for _, text := range []string{out.Stderr, logs} {
+			require.Len(t, regexp.MustCompile(fmt.Sprintf(`tick %d\D`, i)).FindAllString(text, -1), 1, "each number comes once")
+		}
+	}
+	require.Contains(t, logs, fmt.Sprintf("ticked %d", ticks))
+	for _, pid := range processes {
+		require.Eventually(t, func() bool { return !runs(pid) }, time.Minute, 100*time.Millisecond, "process %d of the guest is left", pid)
+	}
 	for _, text := range []string{secret, words} {
 		require.False(t, hasSeen(t, n, nodes[0].Name, text))
 		log, err := os.ReadFile(n.LogPath(nodes[0].Name))
 		require.NoError(t, err)
 		require.Contains(t, string(log), "the measured guest answers")
+		require.Contains(t, string(log), "the measured guest of an earlier agent goes on")
+		require.Equal(t, 1, strings.Count(string(log), "job started"))
 		require.NotContains(t, string(log), text)
 	}
 	proof := provenBy(t, n, bought.Leases[0].Address)

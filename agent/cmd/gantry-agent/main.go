@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/agent/guestvm"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -31,9 +32,12 @@ const (
 )
 
 func main() {
-	// A job's supervisor is this binary run again; it must not do anything else first.
+	// The supervisor of a job, or of a measured guest, is this binary run again; it must not do anything else first.
 	if len(os.Args) > 1 && os.Args[1] == runtime.InternalCommand {
 		os.Exit(runtime.InternalMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == guestvm.InternalCommand {
+		os.Exit(guestvm.InternalMain(os.Args[2:]))
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano // the steps of a lease are milliseconds apart
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -88,6 +88,9 @@ func (t *TPM) Control() string { return filepath.Join(t.dir, "tpm.sock.ctrl") }
 
 func (t *TPM) state() string { return filepath.Join(t.dir, "state") }
 
+// PID is the process of a TPM that was not closed.
+func (t *TPM) PID() int { return t.cmd.Process.Pid }
+
 // Open connects to the TPM.
 func (t *TPM) Open() (transport.TPMCloser, error) { return linuxudstpm.Open(t.Socket()) }
 

@@ -105,6 +105,13 @@ func main() {
 					time.Sleep(100 * time.Millisecond)
 				}
 			}()
+		case "tick": // tick=N says N numbers, one each second
+			n, err := strconv.Atoi(rest)
+			for i := range n {
+				fmt.Println("tick", i)
+				time.Sleep(time.Second)
+			}
+			fmt.Println("ticked", n, err)
 		case "live":
 			live(strings.Split(rest, ","))
 		case "remove":

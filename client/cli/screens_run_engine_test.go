@@ -59,7 +59,8 @@ func TestScreensWithoutAMarket(t *testing.T) {
 		me.says("templates"), me.says("templates", "show", "vllm"), me.says("models", "--does", "speech"), me.says("models", "show", "llama-3.1-8b"), me.says("market", "classes"), me.says("evidence", "policy", "--check", at("policy.json")),
 		me.says("evidence", "verify", at("bundle")),
 	)
-	for _, args := range [][]string{{"completion", "tcsh"}, {"mcp"}} {
+	me.fails(cli.ExitRefused, "the evidence is worth nothing any more: it was until 20", "evidence", "verify", at("bundle"), "--ear", at("a.json"))
+	for _, args := range [][]string{{"completion", "tcsh"}, {"mcp"}, {"evidence", "verify", at("bundle"), "--ear", at("policy.json")}} {
 		require.Equal(t, cli.ExitUsage, me.run(context.Background(), args...).code, args)
 	}
 	raw, err := os.ReadFile(at("b.json"))

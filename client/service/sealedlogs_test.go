@@ -81,6 +81,7 @@ func TestSealedOutputThatWasChanged(t *testing.T) {
 	require.ErrorIs(t, err, seal.ErrBack)
 	require.Empty(t, text)
 	require.Nil(t, end)
+	require.Equal(t, CodeRefused, Classify(Unread(&takeError{err})).Code, "it is no trouble of the network, and not to be tried again")
 	_, end, err = opened(t, []byte("plain words"), keys, 0, 4)
 	require.ErrorIs(t, err, control.ErrFrames)
 	require.Nil(t, end)

@@ -37,7 +37,6 @@ var notInJSON = map[string]string{
 	"BackupEvery":    "as Backup",
 	"Restore":        "as Backup",
 	"Health":         "the template says it",
-	"Guest":          "how a job ends is the machine's word there, and a guest's exit code is sealed for who follows the purchase",
 }
 
 // flagsOf are command lines of deploy that set one field of a purchase each, and the field's value.

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,6 +164,13 @@ func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	require.Equal(t, service.AttestationPassed, proof.State)
 	require.Contains(t, proof.Verified, "What the machine started with has values that the policy accepts.")
 
+	orderedOverHTTP(t, n, customer, map[string]any{
+		"gpu": "A100", "region": nodes[0].Region, "maxPricePerGpuHour": "1.60", "seconds": 1800, "allowSimulated": true, "verify": "never", "runToCompletion": true,
+		"guest": true, "attest": textOf(t, guestPolicy(t, makerOf(t, n, nodes[0].Name), e)), "network": "none", "image": ref,
+		"env": map[string]string{words: "fourth-secret"}, "command": []string{"env=" + words, "exit"},
+	}, words+" fourth-secret", bought.Leases[0].Address)
+	require.False(t, hasSeen(t, n, nodes[0].Name, "fourth-secret"))
+
 	out = deploy(nodes[1], guestPolicy(t, makerOf(t, n, nodes[1].Name), e), "--env", words+"=other-secret", "--", "env="+words)
 	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
 	require.Contains(t, out.Stderr, "is not what the policy accepts")
@@ -172,4 +181,66 @@ func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	require.Contains(t, out.Stderr, "starts no measured guest")
 	require.Contains(t, out.Stderr, "refuses the job")
 	require.False(t, hasSeen(t, n, nodes[2].Name, "third-secret"))
+}
+
+func textOf(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// orderedOverHTTP has a server order a job in a guest that says something and ends with the status 9. The server opens what the guest
+// has sealed for it, and nothing of others, a lease that it has not bought.
+func orderedOverHTTP(t *testing.T, n *network.Network, customer seed.Wallet, order map[string]any, says, others string) {
+	t.Helper()
+	at, err := n.StartServe(t.Context(), customer, "5")
+	require.NoError(t, err)
+	server := &models{t: t, url: at.URL, token: strings.TrimSpace(textOf(t, at.TokenFile))}
+	code, said := server.ask(http.MethodGet, "/v1/leases/"+others+"/logs", nil, nil)
+	require.Equal(t, http.StatusConflict, code, said)
+	require.Contains(t, said, "has sealed this output")
+	var job service.Job
+	code, said = server.ask(http.MethodGet, "/v1/leases/"+others+"/job", nil, &job)
+	require.Equal(t, http.StatusOK, code, said)
+	require.EqualValues(t, -1, *job.ExitCode, said)
+	require.Contains(t, job.Detail, "its exit code is sealed")
+
+	refused := maps.Clone(order)
+	delete(refused, "attest")
+	code, said = server.order("no-policy", refused, nil)
+	require.Equal(t, http.StatusBadRequest, code, said)
+	var bought struct{ Leases []service.Lease }
+	require.Eventually(t, func() bool {
+		code, said = server.order("guest", order, &bought)
+		require.Less(t, code, http.StatusBadRequest, said)
+		return code == http.StatusCreated
+	}, 4*time.Minute, 500*time.Millisecond, "%s", &said)
+	require.Len(t, bought.Leases, 1)
+	path := "/v1/leases/" + bought.Leases[0].Address
+	require.Eventually(t, func() bool {
+		job = service.Job{}
+		code, said = server.ask(http.MethodGet, path+"/job", nil, &job)
+		return code == http.StatusOK && job.ExitCode != nil
+	}, 2*time.Minute, 500*time.Millisecond, "%s", &said)
+	require.Equal(t, service.JobExited, job.State, said)
+	require.EqualValues(t, 9, *job.ExitCode, "the guest's word: the machine does not know it")
+	require.Contains(t, job.Detail, "as its guest says")
+	var logs struct {
+		Text  string
+		Ended bool
+	}
+	code, said = server.ask(http.MethodGet, path+"/logs", nil, &logs)
+	require.Equal(t, http.StatusOK, code, said)
+	require.Contains(t, logs.Text, says)
+	require.True(t, logs.Ended)
+	code, said = server.ask(http.MethodGet, path+"/logs?follow=true", nil, nil)
+	require.Equal(t, http.StatusOK, code, said)
+	require.Contains(t, said, says)
+	require.Contains(t, said, "event: end")
+	out, err := n.Gantry(t.Context(), customer, "logs", bought.Leases[0].Address)
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "has sealed this output", "the wallet has not ordered it")
+	require.NotContains(t, out.Stdout, says)
 }

@@ -251,7 +251,7 @@ func orderedOverHTTP(t *testing.T, n *network.Network, customer seed.Wallet, ord
 
 // The machine of a guest that a server has ordered fails. The next one starts a guest of its own, which proves itself before the server
 // brings the job there. The server opens what both have sealed for it.
-func TestAGuestsLeaseMovesToAnotherGuest(t *testing.T) {
+func TestALeaseInAMeasuredGuestMoves(t *testing.T) {
 	t.Parallel()
 	genuine, e := guestFiles(t, "")
 	params := seed.Params()

@@ -11,10 +11,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/testkit/guestoutput"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -105,30 +105,6 @@ func TestKeysOfOutputOutliveTheJobsSecrets(t *testing.T) {
 	require.Equal(t, [][]byte{{7}}, keys)
 }
 
-// sealedJob is what a machine keeps of a job in a guest that says a word and ends, and the customer's key.
-func sealedJob(t *testing.T, word string, end *control.End) (kept, key []byte) {
-	t.Helper()
-	guest, err := seal.New(seal.Subject{})
-	require.NoError(t, err)
-	sealer, err := seal.Read(guest.Evidence(), seal.Subject{})
-	require.NoError(t, err)
-	box, reader, err := sealer.Converse([]byte("the job"))
-	require.NoError(t, err)
-	_, writer, err := guest.Converse(box)
-	require.NoError(t, err)
-	records := []control.Record{{Output: []byte(word)}}
-	if end != nil {
-		records = append(records, control.Record{End: end})
-	}
-	kept = []byte(control.SealedOutput)
-	for _, r := range records {
-		plain, err := r.Encode()
-		require.NoError(t, err)
-		kept = control.AppendFrame(kept, writer.Seal(plain))
-	}
-	return kept, reader.Keep()
-}
-
 // machineWith is a machine that says how the job of its lease has ended, and gives this output, with a customer that is connected to it.
 func machineWith(t *testing.T, says messages.LeaseStatus, output []byte) (r *Remote, l market.Lease, reads *atomic.Int32) {
 	t.Helper()
@@ -154,24 +130,26 @@ func machineWith(t *testing.T, says messages.LeaseStatus, output []byte) (r *Rem
 	return &Remote{Net: own, Folder: purchase.At(t.TempDir()), Ends: &GuestEnds{}}, l, reads
 }
 
-// keepKey stores what opens a lease's output in the folder of a customer.
-func keepKey(t *testing.T, r *Remote, l market.Lease, key []byte) {
+// keepKeys stores what opens a lease's output in the folder of a customer.
+func keepKeys(t *testing.T, r *Remote, l market.Lease, keys [][]byte) {
 	t.Helper()
 	order := solana.PublicKey{1}
 	held, err := r.Folder.Hold(order)
 	require.NoError(t, err)
 	require.NoError(t, held.Write(purchase.Purchase{Order: order, Guest: true, Stage: purchase.Handed}))
 	require.NoError(t, held.Release())
-	require.NoError(t, r.Folder.AddOutputKey(order, l.Address, key))
+	for _, k := range keys {
+		require.NoError(t, r.Folder.AddOutputKey(order, l.Address, k))
+	}
 }
 
 // Whoever asks a server how a job in a guest has ended gets the guest's word, where the server has the keys: the machine's word on it
 // counts for nothing. It is read once.
 func TestWhoHasTheKeysAnswersWithTheGuestsWord(t *testing.T) {
 	fine := messages.LeaseStatus{State: messages.LeaseExited, ExitCode: 0, Detail: "all is well"}
-	kept, key := sealedJob(t, "hello", &control.End{Code: 7})
+	kept, keys := guestoutput.Seal(t, &control.End{Code: 7}, "hello")
 	r, l, reads := machineWith(t, fine, kept)
-	keepKey(t, r, l, key)
+	keepKeys(t, r, l, keys)
 	for range 2 {
 		got, err := r.JobStatus(t.Context(), l)
 		require.NoError(t, err)
@@ -186,11 +164,11 @@ func TestWhoHasTheKeysAnswersWithTheGuestsWord(t *testing.T) {
 	require.True(t, ended)
 	require.Equal(t, "hello", string(text))
 
-	cut, key := sealedJob(t, "hello", nil)
-	other, _ := sealedJob(t, "hello", &control.End{Code: 0})
+	cut, keys := guestoutput.Seal(t, nil, "hello")
+	other, _ := guestoutput.Seal(t, &control.End{Code: 0}, "hello")
 	for what, output := range map[string][]byte{"kept back": cut, "of another guest": other, "not sealed": []byte("hello")} {
 		r, l, _ := machineWith(t, fine, output)
-		keepKey(t, r, l, key)
+		keepKeys(t, r, l, keys)
 		got, err := r.JobStatus(t.Context(), l)
 		require.NoError(t, err, what)
 		require.Equal(t, messages.LeaseBroken, got.State, what)
@@ -200,7 +178,7 @@ func TestWhoHasTheKeysAnswersWithTheGuestsWord(t *testing.T) {
 
 	running := messages.LeaseStatus{State: messages.LeaseRunning}
 	r, l, reads = machineWith(t, running, kept)
-	keepKey(t, r, l, key)
+	keepKeys(t, r, l, keys)
 	got, err := r.JobStatus(t.Context(), l)
 	require.NoError(t, err)
 	require.Equal(t, running.State, got.State)
@@ -209,7 +187,7 @@ func TestWhoHasTheKeysAnswersWithTheGuestsWord(t *testing.T) {
 
 // A server without the keys says what the machine says, and that the output is sealed.
 func TestWhoHasNoKeysSaysThatItIsSealed(t *testing.T) {
-	kept, _ := sealedJob(t, "hello", &control.End{Code: 7})
+	kept, _ := guestoutput.Seal(t, &control.End{Code: 7}, "hello")
 	r, l, reads := machineWith(t, messages.LeaseStatus{State: messages.LeaseExited, ExitCode: -1, Detail: "its exit code is sealed"}, kept)
 	got, err := r.JobStatus(t.Context(), l)
 	require.NoError(t, err)

@@ -75,7 +75,7 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 	}
 	st := d.lastStatus(ctx, l)
 	if d.p.Guest {
-		st = d.remote.ends.ended(l.Address, st)
+		st = d.remote.Ends.ended(l.Address, st)
 	}
 	if !d.r.args.RunToCompletion {
 		if cur, ok := d.v.Lease(l.Address); ok && cur.State() == market.LeaseRunning {

@@ -76,11 +76,17 @@ func (c *carrier) forgetSecrets(ctx context.Context, order solana.PublicKey, fam
 	if err != nil {
 		return false, err
 	}
+	withoutSecrets(&p)
+	return true, held.Write(p)
+}
+
+// withoutSecrets removes what hasSecrets looks for. The keys of outputs of measured guests are no part of the record and stay: the
+// customer may read an output also after its lease.
+func withoutSecrets(p *purchase.Purchase) {
 	p.Registry, p.RegistryUser, p.RegistryPass = "", "", ""
 	if p.Job != nil {
 		p.Job.Env = nil
 	}
-	return true, held.Write(p)
 }
 
 // allOver reports whether no lease of the purchases can need its job any more. The leases are read before the orders: a move raises

@@ -259,6 +259,8 @@ func CheckCluster(r *Request) error {
 		return usage("a cluster has several machines", "say how many: --nodes 2")
 	case r.Image == "" && r.Restore == "":
 		return usage("the machines of a cluster run containers", "name the image: --image pytorch/pytorch:latest")
+	case r.Guest:
+		return usage("the machines of a cluster have a private network, and a measured guest has none", "leave --guest out")
 	case r.Redundancy != 0 || r.Rerun != "":
 		return usage("machines whose outputs are compared have no private network", "leave --redundancy and --rerun out")
 	}

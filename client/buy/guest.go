@@ -2,6 +2,7 @@ package buy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/seal"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -76,13 +78,42 @@ func (r *Remote) outputKeys(lease solana.PublicKey) ([][]byte, error) {
 	return r.Folder.OutputKeys(solana.PublicKey{}, lease)
 }
 
-// guestEnds are how jobs in measured guests have ended, as these say.
-type guestEnds struct {
+// JobStatus is Status with the word of the measured guest that runs the job in place of the machine's on its end, where the keys of its
+// output are in the folder. The machine cannot read that word, and cannot make another one.
+func (r *Remote) JobStatus(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
+	said, err := r.Status(ctx, l)
+	if err != nil || said.State == messages.LeaseWaiting || said.State == messages.LeaseRunning {
+		return said, err
+	}
+	keys, err := r.outputKeys(l.Address)
+	if err != nil || len(keys) == 0 {
+		return said, err
+	}
+	if !r.Ends.knows(l.Address) { // the end is the last record of the output, and opens behind the others alone
+		_, _, err := r.Logs().Read(ctx, l, 0, false, func(service.Output) error { return nil })
+		var untrue *service.Failure
+		var refusal *service.RefusedByNode
+		if err != nil && !errors.As(err, &untrue) && !errors.As(err, &refusal) {
+			return said, err
+		}
+	}
+	return r.Ends.ended(l.Address, said), nil
+}
+
+// GuestEnds are how jobs in measured guests have ended, as these say. The zero value knows none. It is safe for concurrent use.
+type GuestEnds struct {
 	mu sync.Mutex
 	of map[solana.PublicKey]control.End
 }
 
-func (g *guestEnds) note(lease solana.PublicKey, end control.End) {
+func (g *GuestEnds) knows(lease solana.PublicKey) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, known := g.of[lease]
+	return known
+}
+
+func (g *GuestEnds) note(lease solana.PublicKey, end control.End) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.of == nil {
@@ -92,7 +123,7 @@ func (g *guestEnds) note(lease solana.PublicKey, end control.End) {
 }
 
 // ended puts what the guest has sealed in place of what the machine says of a job's end.
-func (g *guestEnds) ended(lease solana.PublicKey, said messages.LeaseStatus) messages.LeaseStatus {
+func (g *GuestEnds) ended(lease solana.PublicKey, said messages.LeaseStatus) messages.LeaseStatus {
 	g.mu.Lock()
 	end, known := g.of[lease]
 	g.mu.Unlock()

@@ -1,15 +1,23 @@
 package buy
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/attestation"
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/testkit/guestoutput"
+	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // An order for a guest needs a policy that tells its image from others, and asks for nothing that guests do not have.
@@ -51,14 +59,14 @@ func TestWhatAGuestNeeds(t *testing.T) {
 func TestTheGuestsWordOnTheEnd(t *testing.T) {
 	lease := solana.PublicKey{1}
 	said := messages.LeaseStatus{State: messages.LeaseExited, ExitCode: 0, Detail: "all is well"}
-	var none guestEnds
+	var none GuestEnds
 	got := none.ended(lease, said)
 	require.Equal(t, messages.LeaseBroken, got.State)
 	require.EqualValues(t, exitUnknown, got.ExitCode)
 	require.Contains(t, got.Detail, "did not come")
 	running := messages.LeaseStatus{State: messages.LeaseRunning}
 	require.Equal(t, running, none.ended(lease, running))
-	var ends guestEnds
+	var ends GuestEnds
 	ends.note(lease, control.End{Code: 7})
 	got = ends.ended(lease, said)
 	require.Equal(t, messages.LeaseExited, got.State)
@@ -68,4 +76,128 @@ func TestTheGuestsWordOnTheEnd(t *testing.T) {
 	require.Equal(t, messages.LeaseBroken, got.State)
 	require.EqualValues(t, exitNotRun, got.ExitCode)
 	require.Contains(t, got.Detail, "no such image")
+}
+
+// A cluster has a private network, and a guest has none: nothing of it is ordered.
+func TestAClusterHasNoGuests(t *testing.T) {
+	err := ClusterType{}.Apply(&Request{GPU: "A100", Nodes: 2, Image: "x", Guest: true})
+	require.ErrorContains(t, err, "a measured guest")
+	require.Equal(t, service.CodeUsage, classify(err).Code)
+}
+
+// A purchase of a server whose leases are over forgets the secrets of its job, and keeps what opens the output.
+func TestKeysOfOutputOutliveTheJobsSecrets(t *testing.T) {
+	f := purchase.At(t.TempDir())
+	order, lease := solana.PublicKey{1}, solana.PublicKey{2}
+	held, err := f.Hold(order)
+	require.NoError(t, err)
+	p := purchase.Purchase{Order: order, Guest: true, Stage: purchase.Handed, Job: &messages.JobSpec{Env: map[string]string{"TOKEN": "x"}}}
+	require.NoError(t, held.Write(p))
+	require.NoError(t, f.AddOutputKey(order, lease, []byte{7}))
+	withoutSecrets(&p)
+	require.NoError(t, held.Write(p))
+	p.End(service.CodeDone, "done", nil)
+	require.NoError(t, held.Write(p))
+	require.NoError(t, held.Release())
+	require.False(t, hasSecrets(&p))
+	keys, err := f.OutputKeys(solana.PublicKey{}, lease)
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{{7}}, keys)
+}
+
+// machineWith is a machine that says how the job of its lease has ended, and gives this output, with a customer that is connected to it.
+func machineWith(t *testing.T, says messages.LeaseStatus, output []byte) (r *Remote, l market.Lease, reads *atomic.Int32) {
+	t.Helper()
+	start := func() *p2p.Node {
+		n, err := p2p.New(p2p.Options{Key: solana.NewWallet().PrivateKey, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, n.Close()) })
+		return n
+	}
+	machine, own := start(), start()
+	reads = new(atomic.Int32)
+	served := func(p p2p.Protocol) p2p.Protocol { p.Public = true; return p }
+	p2p.Handle(machine, served(statusProtocol), func(context.Context, solana.PublicKey, messages.LeaseRequest) (messages.LeaseAnswer, error) {
+		return messages.LeaseAnswer{Version: messages.Version, Status: says}, nil
+	})
+	logs := p2p.Protocol{ID: messages.Logs, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+	p2p.HandleStream(machine, served(logs), func(_ context.Context, _ solana.PublicKey, req messages.LogsRequest, send func(messages.LogChunk) error) error {
+		reads.Add(1)
+		return send(messages.LogChunk{Offset: req.Offset, Data: output[min(uint64(len(output)), req.Offset):], End: true})
+	})
+	require.NoError(t, own.Connect(t.Context(), machine.Self()))
+	l.Address, l.NodeKey = solana.PublicKey{2}, machine.Key()
+	return &Remote{Net: own, Folder: purchase.At(t.TempDir()), Ends: &GuestEnds{}}, l, reads
+}
+
+// keepKeys stores what opens a lease's output in the folder of a customer.
+func keepKeys(t *testing.T, r *Remote, l market.Lease, keys [][]byte) {
+	t.Helper()
+	order := solana.PublicKey{1}
+	held, err := r.Folder.Hold(order)
+	require.NoError(t, err)
+	require.NoError(t, held.Write(purchase.Purchase{Order: order, Guest: true, Stage: purchase.Handed}))
+	require.NoError(t, held.Release())
+	for _, k := range keys {
+		require.NoError(t, r.Folder.AddOutputKey(order, l.Address, k))
+	}
+}
+
+// Whoever asks a server how a job in a guest has ended gets the guest's word, where the server has the keys: the machine's word on it
+// counts for nothing. It is read once.
+func TestWhoHasTheKeysAnswersWithTheGuestsWord(t *testing.T) {
+	fine := messages.LeaseStatus{State: messages.LeaseExited, ExitCode: 0, Detail: "all is well"}
+	kept, keys := guestoutput.Seal(t, &control.End{Code: 7}, "hello")
+	r, l, reads := machineWith(t, fine, kept)
+	keepKeys(t, r, l, keys)
+	for range 2 {
+		got, err := r.JobStatus(t.Context(), l)
+		require.NoError(t, err)
+		require.Equal(t, messages.LeaseExited, got.State)
+		require.EqualValues(t, 7, got.ExitCode)
+		require.Contains(t, got.Detail, "as its guest says")
+	}
+	require.EqualValues(t, 1, reads.Load())
+	var text []byte
+	_, ended, err := r.Logs().Read(t.Context(), l, 0, false, func(o service.Output) error { text = append(text, o.Data...); return nil })
+	require.NoError(t, err)
+	require.True(t, ended)
+	require.Equal(t, "hello", string(text))
+
+	cut, keys := guestoutput.Seal(t, nil, "hello")
+	other, _ := guestoutput.Seal(t, &control.End{Code: 0}, "hello")
+	for what, output := range map[string][]byte{"kept back": cut, "of another guest": other, "not sealed": []byte("hello")} {
+		r, l, _ := machineWith(t, fine, output)
+		keepKeys(t, r, l, keys)
+		got, err := r.JobStatus(t.Context(), l)
+		require.NoError(t, err, what)
+		require.Equal(t, messages.LeaseBroken, got.State, what)
+		require.EqualValues(t, exitUnknown, got.ExitCode, what)
+		require.Contains(t, got.Detail, "did not come", what)
+	}
+
+	running := messages.LeaseStatus{State: messages.LeaseRunning}
+	r, l, reads = machineWith(t, running, kept)
+	keepKeys(t, r, l, keys)
+	got, err := r.JobStatus(t.Context(), l)
+	require.NoError(t, err)
+	require.Equal(t, running.State, got.State)
+	require.Zero(t, reads.Load(), "a job that runs has no end yet")
+}
+
+// A server without the keys says what the machine says, and that the output is sealed.
+func TestWhoHasNoKeysSaysThatItIsSealed(t *testing.T) {
+	kept, _ := guestoutput.Seal(t, &control.End{Code: 7}, "hello")
+	r, l, reads := machineWith(t, messages.LeaseStatus{State: messages.LeaseExited, ExitCode: -1, Detail: "its exit code is sealed"}, kept)
+	got, err := r.JobStatus(t.Context(), l)
+	require.NoError(t, err)
+	require.EqualValues(t, -1, got.ExitCode)
+	require.Contains(t, got.Detail, "sealed")
+	require.Zero(t, reads.Load())
+	none := func(service.Output) error { require.Fail(t, "sealed bytes were shown"); return nil }
+	_, _, err = r.Logs().Read(t.Context(), l, 0, false, none)
+	f := classify(service.Unread(err))
+	require.Equal(t, service.CodeRefused, f.Code)
+	require.Contains(t, f.Reason, "has sealed this output")
+	require.Contains(t, f.Advice, "the computer that has ordered the lease")
 }

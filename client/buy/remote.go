@@ -48,7 +48,8 @@ type Remote struct {
 	close   func()
 	// Folder has the keys of outputs that measured guests have sealed; nil where none are known.
 	Folder *purchase.Folder
-	ends   guestEnds
+	// Ends has what guests have said of the ends of their jobs. Remotes may share it.
+	Ends *GuestEnds
 }
 
 // Network is a membership of the network that several calls share. A machine keeps one connection of a key: a second
@@ -84,7 +85,7 @@ func Dial(ctx context.Context, o Dialling, v *view.View) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{Net: n, View: v, wallet: o.Key, log: o.Log, close: leave}
+	r := &Remote{Net: n, View: v, wallet: o.Key, log: o.Log, close: leave, Ends: &GuestEnds{}}
 	r.Know(v)
 	if len(r.keepers) == 0 {
 		leave()
@@ -270,7 +271,7 @@ func (r *Remote) Revoke(ctx context.Context, l market.Lease, until int64) error 
 
 // Logs reads the output of jobs on the machines.
 func (r *Remote) Logs() *service.Logs {
-	return &service.Logs{Net: r.Net, Reach: r.Reach, Keys: r.outputKeys, End: r.ends.note, Over: func(lease solana.PublicKey) bool {
+	return &service.Logs{Net: r.Net, Reach: r.Reach, Keys: r.outputKeys, End: r.Ends.note, Over: func(lease solana.PublicKey) bool {
 		l, ok := r.View.Lease(lease)
 		return !ok || l.State() == market.LeaseEnded
 	}}

@@ -76,6 +76,7 @@ type Request struct {
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
 	Attest        string   `json:"attest,omitempty" maxLength:"196608" doc:"A policy for evidence, as JSON text: before anything of the job is sent, each machine must prove what the policy asks for to the server, with a fresh nonce. A machine that does not is sent nothing, and its lease is ended; attestation of the lease says why. Write {\"policy\": …, \"collateral\": {KEY: BASE64}} where the policy needs certificates" jsonschema:"a policy for evidence, as JSON text: before anything of the job is sent, each machine must prove what it asks for; a machine that does not is sent nothing, and its lease is ended. The tool leases shows what was proved"`
+	Guest         bool     `json:"guest,omitempty" doc:"Run the container of image in a measured guest that the machine starts for it: a virtual machine without a GPU, whose image attest names. The job is sealed to it, and its output and exit code to the server, which opens them" jsonschema:"run the container of image in a measured guest that the machine starts for it: a virtual machine without a GPU, whose image attest names. The job is sealed to it; logs and job show its output and exit code"`
 
 	Migrate bool `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job for the time that is left, at no higher price; the server brings it there" jsonschema:"when the machine fails, another one takes the job for the time that is left, at no higher price; this server has to run then"`
 	// Budget is what all leases of the order may cost; "" for what is free in the credits.
@@ -103,8 +104,6 @@ type Request struct {
 	BackupEvery    time.Duration `json:"-"`
 	// Restore is the hash of the snapshot with which the job begins.
 	Restore string `json:"-"`
-	// Guest has the measured guest of each lease run the job, sealed to it. Attest names its image.
-	Guest bool `json:"-"`
 }
 
 // Fill puts what a template says where the request says nothing. The template says what runs.

@@ -50,6 +50,8 @@ type Wanted struct {
 	GPU string
 	// Count is how many GPUs of one machine it is split over; 0 for what GPU or Set says, or the variant's.
 	Count uint8
+	// Guest wants it in a measured guest, which no model can be in.
+	Guest bool
 }
 
 // Template is the template that runs a model, NAME or NAME:QUANTISATION: its parameters have the model's values as defaults, and it
@@ -59,6 +61,9 @@ func (c *Catalogue) Template(all template.Set, name string, w Wanted) (*template
 	m, v, err := c.Find(name)
 	if err != nil {
 		return nil, err
+	}
+	if w.Guest {
+		return nil, service.Usage("models run on GPUs, and a measured guest has none", "leave guest out")
 	}
 	return c.template(all, m, v, w)
 }

@@ -202,6 +202,7 @@ func TestWrongClustersAreRefused(t *testing.T) {
 		{"create_cluster", pair("a", map[string]any{"nodes": 65}), "an order is over 1 to 64 nodes"},
 		{"create_cluster", pair("a", map[string]any{"image": ""}), "run containers"},
 		{"create_cluster", pair("a", map[string]any{"redundancy": 3}), "no private network"},
+		{"create_cluster", pair("a", map[string]any{"guest": true}), "a measured guest has none"},
 		{"create_cluster", pair("../a", nil), "is not an idempotencyKey"},
 		{"get_cluster", map[string]any{"cluster": "a"}, `there is no cluster "a"; the tool list_clusters names them`},
 		{"end_cluster", map[string]any{"cluster": "a"}, `there is no cluster "a"`},

@@ -35,5 +35,8 @@ func TestModels(t *testing.T) {
 	require.Contains(t, call(t, c, "deploy_model", order("qwen3-9b", "2.50"), nil), "near it are")
 	require.Contains(t, call(t, c, "deploy_model", order("llama-3.1-8b", "2.50"), nil), "hfToken")
 	require.Contains(t, call(t, c, "deploy_model", order("qwen3-8b", ""), nil), "maxPricePerGpuHour is empty")
+	guest := order("qwen3-8b", "2.50")
+	guest["guest"] = true
+	require.Contains(t, call(t, c, "deploy_model", guest, nil), "guest")
 	require.Len(t, s.asked, 1)
 }

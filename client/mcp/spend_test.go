@@ -210,6 +210,19 @@ func TestFiguresReachTheOrder(t *testing.T) {
 	require.Equal(t, service.Figures{MinTOPS: "1200.5", MinBandwidth: "900", MinDown: 500, MinUp: 100}, s.asked[0].Figures)
 }
 
+// A model may order a measured guest. What it must prove goes with the order.
+func TestAGuestReachesTheOrder(t *testing.T) {
+	s := &shop{sold: map[string]bool{}}
+	c, end := open(t, s, filepath.Join(t.TempDir(), "mcp.db"), "2")
+	defer end()
+	in := buying("guest", 100)
+	in["guest"], in["attest"], in["image"] = true, "{}", "debian:12"
+	require.Empty(t, call(t, c, "deploy", in, nil))
+	require.Len(t, s.asked, 1)
+	require.True(t, s.asked[0].Guest)
+	require.Equal(t, "{}", s.asked[0].Attest)
+}
+
 // An order that is extended counts with the whole of its own budget, so that its extensions stay within the server's.
 func TestTheBudgetCountsExtensions(t *testing.T) {
 	s := &shop{sold: map[string]bool{}}

@@ -94,7 +94,7 @@ func ModelTemplate(c *catalogue.Catalogue, all template.Set, name string, o Temp
 	if c == nil {
 		return nil, problem(http.StatusNotFound, "this server has no catalogue of models", "order a template")
 	}
-	t, err := c.Template(all, name, catalogue.Wanted{Set: o.Set, GPU: o.GPU, Count: o.Count})
+	t, err := c.Template(all, name, catalogue.Wanted{Set: o.Set, GPU: o.GPU, Count: o.Count, Guest: o.Guest})
 	var f *service.Failure
 	switch {
 	case errors.Is(err, catalogue.ErrNotFound), errors.Is(err, template.ErrNotFound):

@@ -54,6 +54,7 @@ func TestOrdersByModel(t *testing.T) {
 		`{"count": 3}`:                  "1, 2, 4 or 8 GPUs",
 		`{"gpu": "A100:2", "count": 4}`: "two numbers of GPUs",
 		`{"set": {"colour": "red"}}`:    "is not one of the template vllm",
+		`{"guest": true}`:               "a measured guest has none",
 	} {
 		_, p := ask(t, s, http.MethodPost, "/v1/catalogue/qwen3-8b/orders", body, header)
 		require.Equal(t, http.StatusUnprocessableEntity, p.Status, body)

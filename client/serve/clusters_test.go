@@ -194,6 +194,7 @@ func TestWrongClusters(t *testing.T) {
 		"too many GPUs":     {"a", `{"gpu": "A100:9", "seconds": 600, "nodes": 2, "image": "debian:12"}`, "--count is 9", http.StatusBadRequest},
 		"no image":          {"a", `{"gpu": "A100", "seconds": 600, "nodes": 2, "command": ["true"]}`, "run containers", http.StatusBadRequest},
 		"compared outputs":  {"a", `{"gpu": "A100", "seconds": 600, "nodes": 2, "image": "debian:12", "redundancy": 3}`, "no private network", http.StatusBadRequest},
+		"measured guests":   {"a", `{"gpu": "A100", "seconds": 600, "nodes": 2, "image": "debian:12", "guest": true}`, "a measured guest has none", http.StatusBadRequest},
 		"no key":            {"", pair, "validation", http.StatusUnprocessableEntity},
 		"a path":            {"../a", pair, "validation", http.StatusUnprocessableEntity},
 	} {

@@ -121,6 +121,28 @@ func TestOrdersEndWithTheServer(t *testing.T) {
 	requireStatus(t, err, http.StatusServiceUnavailable)
 }
 
+// An order, and one of a template, may be for a measured guest. A deployment of a model may not, and nothing is rented for it.
+func TestAGuestIsOrdered(t *testing.T) {
+	b := &recorder{}
+	s, models, header := served(t, b)
+	header["Idempotency-Key"] = "k"
+	w, _ := ask(t, s, http.MethodPost, "/v1/orders", `{"gpu": "A100", "seconds": 600, "image": "debian:12", "guest": true, "attest": "{}"}`, header)
+	require.Equal(t, http.StatusCreated, w.Code, w.Body)
+	header["Idempotency-Key"] = "l"
+	w, _ = ask(t, s, http.MethodPost, "/v1/templates/ssh/orders", `{"gpu": "A100", "seconds": 600, "guest": true, "attest": "{}"}`, header)
+	require.Equal(t, http.StatusCreated, w.Code, w.Body)
+	require.Len(t, b.asked, 2)
+	for _, r := range b.asked {
+		require.True(t, r.Guest)
+		require.Equal(t, "{}", r.Attest)
+	}
+	_, p := ask(t, s, http.MethodPut, "/v1/deployments/words", `{"model": "qwen3-8b", "minReplicas": 0, "maxReplicas": 1, "guest": true}`, header)
+	require.Equal(t, http.StatusUnprocessableEntity, p.Status)
+	require.Len(t, p.Errors, 1)
+	require.Equal(t, "body.guest", p.Errors[0].Location)
+	require.Empty(t, models.Deployments())
+}
+
 // A policy that a command takes fits into an order over HTTP.
 func TestAPolicyFitsIntoAnOrder(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[buy.Request](), reflect.TypeFor[TemplateOrder]()} {

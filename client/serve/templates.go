@@ -36,6 +36,7 @@ type TemplateOrder struct {
 	AllowSimulated bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 	Inspect        string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, as for other orders"`
 	Attest         string            `json:"attest,omitempty" maxLength:"196608" doc:"A policy that each machine must satisfy before it gets the job, as for other orders"`
+	Guest          bool              `json:"guest,omitempty" doc:"Run the image in a measured guest, as for other orders. A model cannot: a guest has no GPU"`
 	Migrate        bool              `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job, as for other orders"`
 	UntilStopped   bool              `json:"untilStopped,omitempty" doc:"Extend the lease until it is stopped or the budget is used up, as for other orders"`
 	Budget         string            `json:"budget,omitempty" maxLength:"24" doc:"The most USDC that the order and its extensions may cost, with untilStopped"`
@@ -109,7 +110,7 @@ func orderOf(t *template.Template, o TemplateOrder) (OrderRequest, template.Job,
 	}
 	r := buy.Request{
 		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: o.Image, Network: o.Network, Volume: o.Volume, Keep: o.Keep,
-		AllowSimulated: o.AllowSimulated, Inspect: o.Inspect, Attest: o.Attest, Migrate: o.Migrate, UntilStopped: o.UntilStopped, Budget: o.Budget,
+		AllowSimulated: o.AllowSimulated, Inspect: o.Inspect, Attest: o.Attest, Guest: o.Guest, Migrate: o.Migrate, UntilStopped: o.UntilStopped, Budget: o.Budget,
 	}
 	if err := r.Fill(&j); err != nil {
 		return OrderRequest{}, j, failed(err)

@@ -50,6 +50,7 @@ type Account struct {
 	folder  *purchase.Folder
 	keys    *container.Keys
 	network *buy.Network
+	ends    *buy.GuestEnds
 }
 
 // New opens the folder of the key's purchases. The caller closes the account.
@@ -58,7 +59,7 @@ func New(ctx context.Context, o Options) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Account{Options: o, network: &buy.Network{}}
+	a := &Account{Options: o, network: &buy.Network{}, ends: &buy.GuestEnds{}}
 	if a.folder, err = purchase.Open(o.Root, genesis, o.Key.PublicKey()); err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (a *Account) sender() *buy.Sender {
 func (a *Account) dial(ctx context.Context, v *view.View) (*buy.Remote, error) {
 	r, err := buy.Dial(ctx, buy.Dialling{Client: a.Client, Key: a.Key, Shared: a.network, Log: a.Log}, v)
 	if err == nil {
-		r.Folder = a.folder
+		r.Folder, r.Ends = a.folder, a.ends
 	}
 	return r, err
 }

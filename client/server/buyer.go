@@ -56,7 +56,7 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 	request.Name, request.Detach, request.Ports = b.prefix+name, true, nil
 	b.Backups.of(&request)
 	request.KeepIn(b.Bucket)
-	if request.Image != "" {
+	if request.Image != "" && !request.Guest { // a guest has no shell
 		own, err := b.keys.Own()
 		if err != nil {
 			return serve.Bought{}, err

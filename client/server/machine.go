@@ -34,7 +34,7 @@ func (a *Account) Job(ctx context.Context, lease solana.PublicKey) (service.Job,
 		return service.Job{}, err
 	}
 	defer w.stop()
-	status, err := w.remote.Status(ctx, w.lease)
+	status, err := w.remote.JobStatus(ctx, w.lease)
 	if err != nil {
 		return service.Job{}, err
 	}

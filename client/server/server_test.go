@@ -11,7 +11,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/attestation"
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
@@ -181,4 +185,26 @@ func TestAServerTellsSystemd(t *testing.T) {
 	says("READY=1")
 	end()
 	says("STOPPING=1")
+}
+
+// A server logs in to the containers of what it buys. A measured guest has no shell, and its order no key.
+func TestAnOrderOfAGuestHasNoKeyOfTheServer(t *testing.T) {
+	a := account(t)
+	by, err := a.acting(t.Context(), httpPurchases)
+	require.NoError(t, err)
+	p := policy.Default()
+	p.Roots.TPM = []string{strings.Repeat("ab", 32)}
+	p.TPM.PCRs = []policy.PCR{{Index: 11, Values: []string{strings.Repeat("cd", 32)}}}
+	raw, err := attestation.Document{Policy: p}.Encode()
+	require.NoError(t, err)
+	order := serve.OrderRequest{GPU: "A100", Seconds: 60, Image: "debian:12", Guest: true, Attest: string(raw)}
+	_, err = by.Buy(t.Context(), "guest", order)
+	require.Error(t, err, "there is no market")
+	require.NotEqual(t, service.CodeUsage, service.Classify(err).Code, "nothing is wrong with the order: %v", err)
+	own, err := a.keys.Own()
+	require.NoError(t, err)
+	order.SSHKeys = []string{container.Line(own.PublicKey())}
+	_, err = by.Buy(t.Context(), "shell", order)
+	require.Equal(t, service.CodeUsage, service.Classify(err).Code)
+	require.ErrorContains(t, err, "an SSH key")
 }

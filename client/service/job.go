@@ -20,7 +20,7 @@ type Job struct {
 	Lease string `json:"lease"`
 	State string `json:"state" enum:"waiting,running,exited,stopped,broken" doc:"exited: its command ended; stopped: its lease ended first; broken: it could not be started"`
 	// ExitCode is there once the job is over.
-	ExitCode  *int32 `json:"exitCode,omitempty" doc:"Once it is over: 128 and the signal's number if a signal ended it"`
+	ExitCode  *int32 `json:"exitCode,omitempty" doc:"Once it is over: 128 and the signal's number if a signal ended it; of a job in a measured guest what the guest says, and -1 where this server cannot open it"`
 	StartedAt int64  `json:"startedAt,omitempty" doc:"Unix seconds"`
 	Detail    string `json:"detail,omitempty" doc:"Such as why it could not be started"`
 	Output    uint64 `json:"outputBytes"`

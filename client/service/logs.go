@@ -144,8 +144,12 @@ func (g *Logs) Follow(ctx context.Context, l market.Lease, offset uint64, take f
 
 // Unread is why output cannot be read, with what to do; nil for nil.
 func Unread(err error) error {
-	if err == nil {
+	var f *Failure
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &f): // it says what to do
+		return f
 	}
 	return Network(err.Error(), "the machine may be starting; try again", err)
 }

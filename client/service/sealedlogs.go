@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -46,11 +45,11 @@ func (o *opener) add(raw Output) error {
 	for _, sealed := range records {
 		plain, oerr := o.open(sealed)
 		if oerr != nil {
-			return fmt.Errorf("the output was changed on its way, or is not that of your guest: %w", oerr)
+			return changed(oerr)
 		}
 		r, rerr := control.ReadRecord(plain)
 		if rerr != nil {
-			return rerr
+			return changed(rerr)
 		}
 		if r.End != nil {
 			o.end(*r.End)
@@ -59,7 +58,10 @@ func (o *opener) add(raw Output) error {
 			return terr
 		}
 	}
-	return err
+	if err != nil {
+		return changed(err)
+	}
+	return nil
 }
 
 // open opens a record. The first one shows which key is the right one.
@@ -87,7 +89,16 @@ func (o *opener) give(data []byte) error {
 }
 
 // errSealed: the reader does not have the key.
-var errSealed = errors.New("a measured guest has sealed this output for the computer that has ordered it: read it there")
+var errSealed = Refused("a measured guest has sealed this output, and its key is not in this folder of purchases",
+	"read it on the computer that has ordered the lease, with the key file or the server that did")
+
+// changed refuses output that did not open.
+func changed(err error) error {
+	return &Failure{
+		Code: CodeRefused, Reason: "the output was changed on its way, or is not that of your guest: " + err.Error(),
+		Advice: "do not use it: end the lease with gantry stop, and order from another machine", Cause: err,
+	}
+}
 
 // unsealed passes output on that is not sealed.
 func unsealed(take func(Output) error) func(Output) error {

@@ -7,33 +7,8 @@ import (
 
 	"github.com/gantry-market/gantry/attest/guest/control"
 	"github.com/gantry-market/gantry/attest/seal"
+	"github.com/gantry-market/gantry/internal/testkit/guestoutput"
 )
-
-// sealedOutput is what a machine keeps of a job that says two words, and the keys of its customer: one of an attempt whose answer was
-// lost, and the right one.
-func sealedOutput(t *testing.T, words ...string) (kept []byte, keys [][]byte) {
-	key, err := seal.New(seal.Subject{})
-	require.NoError(t, err)
-	sealer, err := seal.Read(key.Evidence(), seal.Subject{})
-	require.NoError(t, err)
-	_, lost, err := sealer.Converse([]byte("lost"))
-	require.NoError(t, err)
-	box, reader, err := sealer.Converse([]byte("taken"))
-	require.NoError(t, err)
-	_, writer, err := key.Converse(box)
-	require.NoError(t, err)
-	records := []control.Record{{Phase: control.PhaseRun}}
-	for _, w := range words {
-		records = append(records, control.Record{Output: []byte(w)})
-	}
-	kept = []byte(control.SealedOutput)
-	for _, r := range append(records, control.Record{End: &control.End{Code: 7}}) {
-		plain, err := r.Encode()
-		require.NoError(t, err)
-		kept = control.AppendFrame(kept, writer.Seal(plain))
-	}
-	return kept, [][]byte{lost.Keep(), reader.Keep()}
-}
 
 // opened is what a customer reads from an offset on, of output that comes in pieces.
 func opened(t *testing.T, kept []byte, keys [][]byte, from uint64, piece int) (text string, end *control.End, err error) {
@@ -55,7 +30,7 @@ func opened(t *testing.T, kept []byte, keys [][]byte, from uint64, piece int) (t
 
 // Sealed output is read like any other, from an offset on, with the key that is right among those of all attempts.
 func TestSealedOutputIsRead(t *testing.T) {
-	kept, keys := sealedOutput(t, "one ", "two")
+	kept, keys := guestoutput.Seal(t, &control.End{Code: 7}, "one ", "two")
 	for piece := 1; piece < len(kept); piece += 7 {
 		text, end, err := opened(t, kept, keys, 0, piece)
 		require.NoError(t, err)
@@ -70,17 +45,18 @@ func TestSealedOutputIsRead(t *testing.T) {
 
 // A machine that changes the output, exchanges its records or gives that of another guest is found out, and its end is not believed.
 func TestSealedOutputThatWasChanged(t *testing.T) {
-	kept, keys := sealedOutput(t, "one ", "two")
+	kept, keys := guestoutput.Seal(t, &control.End{Code: 7}, "one ", "two")
 	changed := append([]byte(nil), kept...)
 	changed[len(changed)-1] ^= 1
 	_, end, err := opened(t, changed, keys, 0, len(kept))
 	require.ErrorIs(t, err, seal.ErrBack)
 	require.Nil(t, end)
-	other, _ := sealedOutput(t, "one ", "two")
+	other, _ := guestoutput.Seal(t, &control.End{Code: 7}, "one ", "two")
 	text, end, err := opened(t, other, keys, 0, len(kept))
 	require.ErrorIs(t, err, seal.ErrBack)
 	require.Empty(t, text)
 	require.Nil(t, end)
+	require.Equal(t, CodeRefused, Classify(Unread(&takeError{err})).Code, "it is no trouble of the network, and not to be tried again")
 	_, end, err = opened(t, []byte("plain words"), keys, 0, 4)
 	require.ErrorIs(t, err, control.ErrFrames)
 	require.Nil(t, end)
@@ -91,7 +67,7 @@ func TestSealedOutputThatWasChanged(t *testing.T) {
 
 // Who has no key reads that the output is sealed, and none of its bytes.
 func TestSealedOutputWithoutItsKey(t *testing.T) {
-	kept, _ := sealedOutput(t, "one")
+	kept, _ := guestoutput.Seal(t, &control.End{Code: 7}, "one")
 	take := unsealed(func(Output) error {
 		require.Fail(t, "sealed bytes were shown")
 		return nil

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,14 +41,18 @@ func guestFiles(t *testing.T, commandLine string) (flags []string, e image.Expec
 	return []string{"--guest-image", files.Image, "--guest-firmware", files.Firmware, "--guest-accelerator", "tcg"}, e
 }
 
-// guestPolicy is a customer's file: a maker of TPMs, and an image of the guest.
-func guestPolicy(t *testing.T, maker []byte, e image.Expected) string {
+// guestPolicy is a customer's file: an image of the guest, and makers of TPMs.
+func guestPolicy(t *testing.T, e image.Expected, makers ...[]byte) string {
 	t.Helper()
-	sum := sha256.Sum256(maker)
-	name := hex.EncodeToString(sum[:])
-	p := policy.Default()
-	p.Name, p.Roots.TPM = "the measured guest", []string{name}
-	raw, err := attestation.Document{Policy: e.Policy.Apply(p), Collateral: attestation.Collateral{policy.RootKey(name): maker}}.Encode()
+	p, collateral := policy.Default(), attestation.Collateral{}
+	p.Name = "the measured guest"
+	for _, maker := range makers {
+		sum := sha256.Sum256(maker)
+		name := hex.EncodeToString(sum[:])
+		p.Roots.TPM = append(p.Roots.TPM, name)
+		collateral[policy.RootKey(name)] = maker
+	}
+	raw, err := attestation.Document{Policy: e.Policy.Apply(p), Collateral: collateral}.Encode()
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "policy.json")
 	require.NoError(t, os.WriteFile(file, raw, 0o600))
@@ -180,11 +186,11 @@ func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	const secret, words = "the-secret-of-the-guest", "WORDS_OF_THE_JOB"
 	const ticks = 20
 	began := time.Now()
-	maker := makerOf(t, n, nodes[0].Name)
+	policy := guestPolicy(t, e, makerOf(t, n, nodes[0].Name))
 	done := make(chan network.Output, 1)
 	go func() {
 		defer close(done)
-		done <- deploy(nodes[0], guestPolicy(t, maker, e), "--env", words+"="+secret, "--", "env="+words, "tick="+strconv.Itoa(ticks), "exit")
+		done <- deploy(nodes[0], policy, "--env", words+"="+secret, "--", "env="+words, "tick="+strconv.Itoa(ticks), "exit")
 	}()
 	processes := killedMeanwhile(t, n, nodes[0].Name)
 	out := <-done
@@ -220,14 +226,117 @@ func TestAJobRunsInAMeasuredGuest(t *testing.T) {
 	require.Equal(t, service.AttestationPassed, proof.State)
 	require.Contains(t, proof.Verified, "What the machine started with has values that the policy accepts.")
 
-	out = deploy(nodes[1], guestPolicy(t, makerOf(t, n, nodes[1].Name), e), "--env", words+"=other-secret", "--", "env="+words)
+	orderedOverHTTP(t, n, customer, map[string]any{
+		"gpu": "A100", "region": nodes[0].Region, "maxPricePerGpuHour": "1.60", "seconds": 1800, "allowSimulated": true, "verify": "never", "runToCompletion": true,
+		"guest": true, "attest": textOf(t, guestPolicy(t, e, makerOf(t, n, nodes[0].Name))), "network": "none", "image": ref,
+		"env": map[string]string{words: "fourth-secret"}, "command": []string{"env=" + words, "exit"},
+	}, words+" fourth-secret", bought.Leases[0].Address)
+	require.False(t, hasSeen(t, n, nodes[0].Name, "fourth-secret"))
+
+	out = deploy(nodes[1], guestPolicy(t, e, makerOf(t, n, nodes[1].Name)), "--env", words+"=other-secret", "--", "env="+words)
 	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
 	require.Contains(t, out.Stderr, "is not what the policy accepts")
 	require.False(t, hasSeen(t, n, nodes[1].Name, "other-secret"))
 
-	out = deploy(nodes[2], guestPolicy(t, makerOf(t, n, nodes[0].Name), e), "--env", words+"=third-secret", "--", "env="+words)
+	out = deploy(nodes[2], guestPolicy(t, e, makerOf(t, n, nodes[0].Name)), "--env", words+"=third-secret", "--", "env="+words)
 	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
 	require.Contains(t, out.Stderr, "starts no measured guest")
 	require.Contains(t, out.Stderr, "refuses the job")
 	require.False(t, hasSeen(t, n, nodes[2].Name, "third-secret"))
+}
+
+func textOf(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// orderedOverHTTP has a server order a job in a guest that says something and ends with the status 9. The server opens what the guest
+// has sealed for it, and nothing of others, a lease that it has not bought.
+func orderedOverHTTP(t *testing.T, n *network.Network, customer seed.Wallet, order map[string]any, says, others string) {
+	t.Helper()
+	at, err := n.StartServe(t.Context(), customer, "5")
+	require.NoError(t, err)
+	server := &models{t: t, url: at.URL, token: strings.TrimSpace(textOf(t, at.TokenFile))}
+	code, said := server.ask(http.MethodGet, "/v1/leases/"+others+"/logs", nil, nil)
+	require.Equal(t, http.StatusConflict, code, said)
+	require.Contains(t, said, "has sealed this output")
+	var job service.Job
+	code, said = server.ask(http.MethodGet, "/v1/leases/"+others+"/job", nil, &job)
+	require.Equal(t, http.StatusOK, code, said)
+	require.EqualValues(t, -1, *job.ExitCode, said)
+	require.Contains(t, job.Detail, "its exit code is sealed")
+
+	refused := maps.Clone(order)
+	delete(refused, "attest")
+	code, said = server.order("no-policy", refused, nil)
+	require.Equal(t, http.StatusBadRequest, code, said)
+	var bought struct{ Leases []service.Lease }
+	require.Eventually(t, func() bool {
+		code, said = server.order("guest", order, &bought)
+		require.Less(t, code, http.StatusBadRequest, said)
+		return code == http.StatusCreated
+	}, 4*time.Minute, 500*time.Millisecond, "%s", &said)
+	require.Len(t, bought.Leases, 1)
+	path := "/v1/leases/" + bought.Leases[0].Address
+	require.Eventually(t, func() bool {
+		job = service.Job{}
+		code, said = server.ask(http.MethodGet, path+"/job", nil, &job)
+		return code == http.StatusOK && job.ExitCode != nil
+	}, 2*time.Minute, 500*time.Millisecond, "%s", &said)
+	require.Equal(t, service.JobExited, job.State, said)
+	require.EqualValues(t, 9, *job.ExitCode, "the guest's word: the machine does not know it")
+	require.Contains(t, job.Detail, "as its guest says")
+	var logs struct {
+		Text  string
+		Ended bool
+	}
+	code, said = server.ask(http.MethodGet, path+"/logs", nil, &logs)
+	require.Equal(t, http.StatusOK, code, said)
+	require.Contains(t, logs.Text, says)
+	require.True(t, logs.Ended)
+	code, said = server.ask(http.MethodGet, path+"/logs?follow=true", nil, nil)
+	require.Equal(t, http.StatusOK, code, said)
+	require.Contains(t, said, says)
+	require.Contains(t, said, "event: end")
+	out, err := n.Gantry(t.Context(), customer, "logs", bought.Leases[0].Address)
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "has sealed this output", "the wallet has not ordered it")
+	require.NotContains(t, out.Stdout, says)
+}
+
+// The machine of a guest that a server has ordered fails. The next one starts a guest of its own, which proves itself before the server
+// brings the job there. The server opens what both have sealed for it.
+func TestALeaseInAMeasuredGuestMoves(t *testing.T) {
+	t.Parallel()
+	genuine, e := guestFiles(t, "")
+	params := seed.Params()
+	params.StartDeadlineSecs = 240 // an emulated processor boots slowly
+	n := likeMachines(t, 2, network.Config{Params: &params, Flags: map[string][]string{"node-1": genuine, "node-2": genuine}})
+	_, ref := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
+	s := newTeamServer(t, n, map[string]market.USDC{"main": 5 * market.OneUSDC})
+	order := movingOrder("main")
+	order["guest"], order["attest"] = true, textOf(t, guestPolicy(t, e, makerOf(t, n, "node-1"), makerOf(t, n, "node-2")))
+	order["verify"], order["network"], order["image"], order["command"] = "never", "none", reachable(t, ref), []string{"env=WORDS", "wait"}
+	order["env"] = map[string]string{"WORDS": "a-secret-that-moves"}
+	first := s.buy("main", "moving", order)
+	says := func(l market.Lease) func() bool {
+		return func() bool { return strings.Contains(s.output("main", l.Address), "WORDS a-secret-that-moves") }
+	}
+	require.Eventually(t, says(first), time.Minute, 500*time.Millisecond)
+	require.NoError(t, n.Fail(t.Context(), machineOf(t, n, first.Node).Name))
+	next := movedFrom(t, n, first)
+	require.Eventually(t, says(next), 4*time.Minute, 500*time.Millisecond)
+	status, raw, err := s.ask(http.MethodGet, "/v1/why/"+next.Address.String(), s.tokens["main"], "", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "%s", raw)
+	var why service.Why
+	require.NoError(t, json.Unmarshal(raw, &why))
+	require.NotNil(t, why.Attestation)
+	require.Equal(t, service.AttestationPassed, why.Attestation.State)
+	for _, node := range []string{"node-1", "node-2"} {
+		require.False(t, hasSeen(t, n, node, "a-secret-that-moves"))
+	}
 }

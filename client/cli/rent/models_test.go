@@ -33,6 +33,7 @@ func TestModelsAreOrdered(t *testing.T) {
 		"both say what runs":            {"--model=qwen3-8b", "--template=vllm"},
 		"the model is qwen3-8b already": {"--model=qwen3-8b", "--set=model=a/b"},
 		"--set is for templates":        {"--gpu=A100", "--set=model=a/b"},
+		"a measured guest has none":     {"--model=qwen3-8b", "--guest", "--attest=testdata/guest.json"},
 	} {
 		require.ErrorContains(t, refused(t, args...), want)
 	}

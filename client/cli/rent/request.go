@@ -180,7 +180,7 @@ func (s *session) fillIn(r *buy.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := catalogue.Job(s.CLI.String(flagTemplate), s.CLI.String(flagModel), catalogue.Wanted{Set: set, GPU: r.GPU, Count: r.Count})
+	j, err := catalogue.Job(s.CLI.String(flagTemplate), s.CLI.String(flagModel), catalogue.Wanted{Set: set, GPU: r.GPU, Count: r.Count, Guest: r.Guest})
 	if err != nil || j == nil {
 		return err
 	}

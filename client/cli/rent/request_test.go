@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/attestation"
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/expose"
@@ -37,7 +38,6 @@ var notInJSON = map[string]string{
 	"BackupEvery":    "as Backup",
 	"Restore":        "as Backup",
 	"Health":         "the template says it",
-	"Guest":          "how a job ends is the machine's word there, and a guest's exit code is sealed for who follows the purchase",
 }
 
 // flagsOf are command lines of deploy that set one field of a purchase each, and the field's value.
@@ -406,6 +406,22 @@ func TestFlagsChooseTheGatewayOfAFile(t *testing.T) {
 	write("gateway: " + aGateway)
 	require.Equal(t, aGateway, requestOf(t, "--file="+file).Gateway)
 	require.Equal(t, expose.Auto, requestOf(t, "--file="+file, "--via=auto").Gateway)
+}
+
+// A task's file asks for a measured guest as an order over HTTP does: with the policy as text. No key logs in to it.
+func TestATaskMayAskForAGuest(t *testing.T) {
+	d, err := attestation.ReadDocument("testdata/guest.json", "", nil)
+	require.NoError(t, err)
+	policy, err := d.Encode()
+	require.NoError(t, err)
+	raw, err := json.Marshal(map[string]any{"gpu": "A100", "seconds": 60, "image": "debian:12", "guest": true, "attest": string(policy)})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "task.yaml")
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	r := requestOf(t, "--file="+file)
+	require.True(t, r.Guest)
+	require.Equal(t, string(policy), r.Attest)
+	require.Empty(t, r.SSHKeys)
 }
 
 // Ports that a gateway makes public are not reached another way too; where it gives none, they are as without one.

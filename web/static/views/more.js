@@ -52,8 +52,14 @@ const kinds = [
   },
 ];
 
+// beside are fields that stand behind another one, of which they need a value.
+const beside = { guest: 'attest' };
+
+// placed is where a field stands: by its name, behind the one that it needs.
+const placed = (name) => (beside[name] ? `${beside[name]} ${name}` : name);
+
 // fieldsOf are the fields of an order besides those that a form has, each with its kind.
-export const fieldsOf = (doc, has) => Object.entries(doc.components.schemas.OrderRequest.properties).filter(([name]) => !has.has(name)).map(([name, p]) => {
+export const fieldsOf = (doc, has) => Object.entries(doc.components.schemas.OrderRequest.properties).filter(([name]) => !has.has(name)).sort(([a], [b]) => (placed(a) < placed(b) ? -1 : 1)).map(([name, p]) => {
   const kind = kinds.find((k) => k.is(p));
   if (!kind) throw new Error(`the page cannot ask for ${name}`);
   return { name, kind, note: [p.description, kind.note].filter(Boolean).join('; '), control: kind.control(`more.${name}`, p) };

@@ -251,6 +251,8 @@ await open(page, 'Deploy');
 await fill('0.5', '1.60');
 await page.getByText('More terms and limits').click(); // from the API's document
 await page.getByLabel('Memory MiB').fill('256');
+const terms = await page.locator('.more-fields [name]').evaluateAll((all) => all.map((e) => e.name));
+assert.equal(terms[terms.indexOf('more.attest') + 1], 'more.guest', 'a guest stands beside the policy that it needs');
 await page.getByLabel('Nodes').fill('2');
 await held.getByText('$1.60').waitFor(); // for two machines
 await page.getByLabel('Nodes').fill('');

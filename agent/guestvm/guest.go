@@ -181,7 +181,7 @@ func (g *guest) follow(m *machine) {
 	case errors.Is(err, errTooMuch):
 		g.end(runtime.ReasonDisk)
 	default:
-		g.log.Debug().Err(err).Msg("the records of a guest ended")
+		g.log.Warn().Err(err).Msg("a guest gives no more records, and its job is not over")
 		g.end(ReasonGuestEnded)
 	}
 }

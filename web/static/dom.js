@@ -51,7 +51,7 @@ export function outside(url, ...children) {
   const at = URL.canParse(url) ? new URL(url) : null;
   const forwarded = at?.protocol === 'http:' && at.hostname === '127.0.0.1';
   if (!forwarded && at?.protocol !== 'https:') return el('code', {}, url);
-  const a = el('a', {}, ...children);
+  const a = el('a', { class: 'link' }, ...children);
   a.href = at.href;
   a.target = '_blank';
   a.rel = 'noopener noreferrer';

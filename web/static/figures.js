@@ -27,14 +27,15 @@ export function measured(o, { width = 168, mark = false } = {}) {
   const part = (tops / typical) * 100;
   const known = Number.isFinite(part);
   const ofClass = o.typical?.of === 'class';
+  if (!known) return el('div', { class: 'meas', title: 'What is typical of this model is not known' }, el('span', { class: 'main' }, three(tops), el('span', { class: 't3' }, ' TOPS')));
   const unit = width / 120;
-  const level = known ? levelOf(part) : 'proof';
-  const words = known ? `Measured ${three(tops)} TOPS, ${percent(part)} of ${ofClass ? 'a typical machine of this model' : 'the market’s median of this model'}` : `Measured ${three(tops)} TOPS; what is typical of this model is not known`;
+  const level = levelOf(part);
+  const words = `Measured ${three(tops)} TOPS, ${percent(part)} of ${ofClass ? 'a typical machine of this model' : 'the market’s median of this model'}`;
   return el('div', { class: 'meas' },
-    el('div', { class: 'row between base' }, el('span', { class: 'main' }, three(tops), el('span', { class: 't3' }, ' TOPS')), known && el('span', { class: `${ofClass || level !== 'proof' ? level : 't2'} medium` }, percent(part))),
-    picture(`0 0 ${width} 16`, words, rect('f-track', 0, width), rect(`f-${level}`, 0, known ? Math.min(part, 120) * unit : width * 0.5),
-      known && svg('path', { class: 'k-text', 'stroke-width': 1.5, fill: 'none', 'stroke-dasharray': !ofClass && '2 1.6', d: `M${(100 * unit).toFixed(1)} -1.5v13` }),
-      known && mark && svg('path', { class: 'k-text', 'stroke-width': 1.5, fill: 'none', d: `M${(least * unit).toFixed(1)} 9v6` }), ticks(width)));
+    el('div', { class: 'row between base' }, el('span', { class: 'main' }, three(tops), el('span', { class: 't3' }, ' TOPS')), el('span', { class: `${ofClass || level !== 'proof' ? level : 't2'} medium` }, percent(part))),
+    picture(`0 0 ${width} 16`, words, rect('f-track', 0, width), rect(`f-${level}`, 0, Math.min(part, 120) * unit),
+      svg('path', { class: 'k-text', 'stroke-width': 1.5, fill: 'none', 'stroke-dasharray': !ofClass && '2 1.6', d: `M${(100 * unit).toFixed(1)} -1.5v13` }),
+      mark && svg('path', { class: 'k-text', 'stroke-width': 1.5, fill: 'none', d: `M${(least * unit).toFixed(1)} 9v6` }), ticks(width)));
 }
 
 const shades = (part) => (part >= 99.9 ? 'f-proof' : part >= 99 ? 'f-proof-mid' : part >= 90 ? 'f-warn' : 'f-bad');

@@ -35,7 +35,7 @@ function grouped(text) {
 }
 
 // usdc writes an amount with the token's name: in wallets, for what is signed, and for the API.
-export const usdc = (text) => `${micro(text) === null ? text : amount(micro(text))}${nb}USDC`;
+export const usdc = (text) => `${micro(text) === null ? text : grouped(amount(micro(text)))}${nb}USDC`;
 
 // exact writes an amount of dollars to the last unit.
 export const exact = (text) => (micro(text) === null ? String(text) : `$${grouped(amount(micro(text)))}`);
@@ -70,6 +70,12 @@ export function three(value) {
 export function percent(value) {
   const n = Number(value);
   return n > 0 && n < 1 ? `<${nb}1${nb}%` : `${Math.round(n)}${nb}%`;
+}
+
+// passing writes which part of checks has passed, rounded down: only all of them are 100 %.
+export function passing(passed, all) {
+  const part = (passed / all) * 100;
+  return part < 99 || passed === all ? percent(part) : `${Math.floor(part * 100) / 100}${nb}%`;
 }
 
 // uptime writes a part with two decimals, of which the last ones are left out when they are zeros.

@@ -15,8 +15,8 @@ export async function signed(who, request, { title, yes = 'Sign with the wallet'
   const { body: t } = await ask('POST', '/page/transactions', { body: request, signal });
   const agreed = await confirmed({
     title, yes, body: el('div', {}, el('ul', { class: 'effects' }, t.effects.map((e) => el('li', {}, e))),
-      describe(['Leaves the wallet', el('strong', {}, [t.usdc !== '0.00' && usdc(t.usdc), t.sol].filter(Boolean).join(' and '))], ['Of it the network’s fee', t.fee]),
-      el('p', { class: 't3 small' }, 'The wallet shows the transaction too. Sign within a minute: it takes effect soon or never.')),
+      describe(['Leaves the wallet', el('strong', {}, [t.usdc !== '0.00' && usdc(t.usdc), t.sol].filter(Boolean).join(' and '))], ['Including the network’s fee', t.fee]),
+      el('p', { class: 't3 small' }, 'The wallet shows the transaction too. Sign within a minute, or it expires.')),
   });
   if (!agreed) return null;
   const raw = await signTransaction(who, t.transaction, t.chain);

@@ -3,7 +3,7 @@ import { get } from '../api.js';
 import { el, svg } from '../dom.js';
 import { strip } from '../figures.js';
 import { isAddress } from '../parts.js';
-import { clock, day, nb, percent, plural, three } from '../show.js';
+import { clock, day, nb, passing, percent, plural, three } from '../show.js';
 
 const daySeconds = 86_400;
 // most is how many machines a view asks for, perRequest how many the server takes at once; after keptFor they are asked for again.
@@ -38,7 +38,7 @@ async function readSome(missing, signal) {
 export const counted = (address) => kept.get(address)?.days.length > 0;
 
 // ofChecks says which share of checks passed.
-export const ofChecks = (passed, total) => `${percent((passed / total) * 100)} of ${plural(total, 'check')}`;
+export const ofChecks = (passed, total) => `${passing(passed, total)} of ${plural(total, 'check')}`;
 const wordsOf = (d) => `${ofChecks(d.passed, d.total)} passed`;
 
 // dayStrip shows what is known of a machine's last days; null where that is nothing.

@@ -1,7 +1,7 @@
 // What was earned by day: a bar for each, and a table.
 import { el, fill } from '../dom.js';
 import { card, seg } from '../parts.js';
-import { dollars, money } from '../show.js';
+import { dollars, money, sum } from '../show.js';
 import { table } from '../table.js';
 
 const daySeconds = 86_400;
@@ -13,6 +13,12 @@ function filled(days, most) {
   const at = Array.from({ length: most }, (_, i) => today - (most - 1 - i) * daySeconds);
   return [at, at.map((t) => by.get(new Date(t * 1000).toISOString().slice(0, 10)) ?? 0)];
 }
+
+// earnedIn is what was settled in the last days.
+export const earnedIn = (days, most) => {
+  const from = new Date(Date.now() - most * daySeconds * 1000).toISOString().slice(0, 10);
+  return sum(days.filter((d) => d.day > from).map((d) => d.settled));
+};
 
 // byDay is a card that show fills with days: { day, settled, leases }, the newest first.
 export function byDay(signal) {

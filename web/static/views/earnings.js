@@ -3,7 +3,7 @@ import { get } from '../api.js';
 import { el, fill } from '../dom.js';
 import { stats } from '../parts.js';
 import { money, sum } from '../show.js';
-import { byDay } from './days.js';
+import { byDay, earnedIn } from './days.js';
 import { owner } from './owner.js';
 
 // most is how many machines are read: each takes some hundred transactions.
@@ -30,12 +30,18 @@ export async function earnings(view) {
   }
   const days = byDay(signal);
   const said = el('p', { class: 't3 small', role: 'status' }, 'Reading the transactions of its machines.');
-  fill(body, stats('In short', ['Earned', money(p.earned.settled), 'of leases that are not closed'], ['Claimed', money(p.earned.claimed), 'not settled yet'], ['Served besides', money(p.earned.unclaimed), 'at most']), days.part, said);
+  const short = el('div');
   const records = [];
+  const draw = () => {
+    const all = added(records);
+    fill(short, stats('In short', ['Earned, 30 days', money(earnedIn(all, 30)), 'settled, after the market’s fee'], ['Served, not paid yet', money(sum([p.earned.claimed, p.earned.unclaimed])), 'at most']));
+    days.show(all);
+  };
+  fill(body, short, days.part, said);
   for (const m of p.machines.slice(0, most)) { // one after the other: the server reads two histories at once
     records.push(await get(`/v1/nodes/${encodeURIComponent(m.address)}`, signal));
-    days.show(added(records));
+    draw();
   }
-  days.show(added(records));
+  draw();
   fill(said, `Settled, the market’s fee taken off, by ${records.length} of ${p.machines.length} machines, as far as the cluster’s node has their transactions.`);
 }

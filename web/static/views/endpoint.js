@@ -65,7 +65,7 @@ export async function endpoint({ root, argument, signal, every }) {
       [d, { usage }] = await Promise.all([get(path, signal), get(`${path}/usage?hours=24`, signal)]);
     } catch (err) {
       if (err.status !== 404 || !shown) throw err;
-      fill(body, el('p', { role: 'status' }, 'The endpoint is gone, and its leases are over. ', el('a', { href: '#/endpoints' }, 'The others'), '.'));
+      fill(body, el('p', { role: 'status' }, 'The endpoint is gone, and its leases are over. ', el('a', { class: 'link', href: '#/endpoints' }, 'The others'), '.'));
       acts.remove();
       return;
     }

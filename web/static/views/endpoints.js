@@ -18,7 +18,7 @@ export async function endpoints({ root, signal, every }) {
     if (now === shown) return;
     shown = now;
     fill(body, all.length === 0 ? empty('This server has none.', 'A model is served from the first request on; without requests it costs nothing.') : table('Endpoints', 'By name, which is the model’s name for clients.', ['Name', 'Replicas', 'Requests #', 'Waiting #', 'Since', 'Note *'],
-      all.map((d) => [el('a', { href: `#/endpoint/${encodeURIComponent(d.name)}`, 'data-key': `endpoint-${d.name}` }, d.name), replicasOf(d), d.activeRequests, d.waitingRequests, when(d.createdAt),
+      all.map((d) => [el('a', { class: 'link', href: `#/endpoint/${encodeURIComponent(d.name)}`, 'data-key': `endpoint-${d.name}` }, d.name), replicasOf(d), d.activeRequests, d.waitingRequests, when(d.createdAt),
         [d.deleting && 'is being stopped ', d.reason && ['The last replica did not serve: ', d.reason], d.retryAt && ['; the next begins at ', when(d.retryAt)]]])));
   };
   await load();

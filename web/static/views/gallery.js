@@ -2,7 +2,7 @@
 import { get } from '../api.js';
 import { el, fill, icon } from '../dom.js';
 import { spark } from '../figures.js';
-import { dollars, memory, percent, problem, three } from '../show.js';
+import { dollars, memory, passing, problem, three } from '../show.js';
 import { hourBars } from './byday.js';
 import { perDollar } from './offers.js';
 
@@ -44,7 +44,7 @@ export function pulse(offers, counted) {
   const figures = offers.filter((o) => Number(o.measured?.tops) > 0).length;
   return el('section', { class: 'card pad pulse', 'aria-label': 'Checks by keepers' },
     el('div', { class: 'row' }, el('span', { class: 'proof' }, icon('seal')), el('h2', { class: 'h3' }, by ? 'Checked in the last 24 hours' : 'Checked by keepers')),
-    el('div', { class: 'row base small wrap' }, el('span', {}, el('b', { class: 'strong' }, three(all)), by ? ' checks' : ' checks of these machines'), all > 0 && [el('span', { class: 't3' }, '·'), el('span', {}, `${percent((passed / all) * 100)} passed`)],
-      by && all > passed && el('a', { class: 'link end', href: '#/slashes' }, `${all - passed} failed`)),
+    el('div', { class: 'row base small wrap' }, el('span', {}, el('b', { class: 'strong' }, three(all)), by ? ' checks' : ' checks of these machines'), all > 0 && [el('span', { class: 't3' }, '·'), el('span', {}, `${passing(passed, all)} passed`)],
+      by && all > passed && el('span', { class: 'end t2' }, `${all - passed} failed`)),
     by && hourBars(recent), el('p', { class: 't2 small' }, `${figures} of ${offers.length} machines are measured.`));
 }

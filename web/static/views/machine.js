@@ -6,7 +6,7 @@ import { address, card, claim, copyField, crumbs, inCard, marks, state, stats } 
 import { at, line, memory, money, nb, percent, perHour, plural, problem, short, span, sum, three, uptime, when } from '../show.js';
 import { table } from '../table.js';
 import { dayStrip, ofChecks, readDays, since } from './byday.js';
-import { byDay } from './days.js';
+import { byDay, earnedIn } from './days.js';
 import { faultTable } from './faults.js';
 import { tasks } from './tasks.js';
 
@@ -42,7 +42,7 @@ function shares(m) {
 const figures = (m) => inCard({ name: 'Measured', level: 'h3', end: el('span', { class: 'proof' }, icon('seal')) }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, measured(m, { width: 290, mark: true })), shares(m),
   el('dl', { class: 'kv' }, [
     ['int8, by the weakest GPU', m.measured?.tops ? `${m.measured.tops} TOPS` : 'not yet'], ['Memory, random access', m.measured?.gigabytesPerSecond ? `${m.measured.gigabytesPerSecond} GB/s` : 'not yet'],
-    ['Network', m.measured?.downMbps ? line(m.measured.downMbps, m.measured.upMbps) : 'not yet'], ['Claimed network', claim(line(m.claimed.downMbps, m.claimed.upMbps))],
+    ['Network', m.measured?.downMbps ? line(m.measured.downMbps, m.measured.upMbps) : 'not yet'], ['Claimed network', m.claimed.downMbps || m.claimed.upMbps ? claim(line(m.claimed.downMbps, m.claimed.upMbps)) : 'not said'],
     ['Data sheet', `${m.claimed.tflops} TFLOPS fp16`], ['Last measured', m.measured?.period ? `period ${m.measured.period}` : 'never'],
   ].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]))));
 
@@ -84,7 +84,7 @@ export async function machine({ root, argument, signal, every, about }) {
     fill(top,
       el('header', { class: 'lead-row' }, el('div', { class: 'grow' }, el('h1', { tabindex: -1, 'data-title': 'Machine' }, `${r.gpus} × ${r.model} `, marks(r), el('span', { class: 'h1s' }, state(r.status))), el('div', { class: 'meta' }, el('span', {}, memory(r.vramMib), ' each'), claim(r.region || 'not said'), r.simulated && simulated())), rent(r, about)),
       stats('In short', ['Price per GPU-hour', money(r.pricePerGpuHour)], ['Leased', el('span', {}, pips(r.gpus - r.freeGpus, r.gpus, 'leased'))], ['Uptime', uptime(r.uptimePercent), r.checksTotal > 0 && `${ofChecks(r.checksPassed, r.checksTotal)} passed`],
-        ['Earned', money(r.earned.settled), 'of leases that are not closed'], ['Served, not paid yet', money(sum([r.earned.claimed, r.earned.unclaimed])), 'at most']));
+        ['Earned, 30 days', money(earnedIn(r.days, 30)), 'settled, after the market’s fee'], ['Served, not paid yet', money(sum([r.earned.claimed, r.earned.unclaimed])), 'at most']));
     fill(wide, tasks([r]), r.faults.length > 0 && faultTable(r.faults, 'Faults of this machine that are open.'), days.part, leases(r),
       r.checks.length === 0 ? card({ name: 'Checks' }, el('p', { class: 'body t2' }, 'No report about it was applied yet.')) : checks(r), el('p', { class: 't3 small' }, reach(r.history)));
     days.show(r.days);

@@ -31,7 +31,7 @@ export async function machines(view) {
   }
   const draw = (now) => {
     const [all, leased] = now.machines.reduce(([n, l], m) => [n + m.gpus, l + m.gpus - m.freeGpus], [0, 0]);
-    fill(body, stats('In short', ['Earned', money(now.earned.settled), 'of leases that are not closed'], ['Leased now', [leased, el('small', {}, ` of ${all} GPUs`)], all > 0 && percent((leased / all) * 100)],
+    fill(body, stats('In short', ['Earned by open leases', money(now.earned.settled), el('a', { class: 'link', href: '#/earnings' }, 'all earnings')], ['Leased now', [leased, el('small', {}, ` of ${plural(all, 'GPU')}`)], all > 0 && percent((leased / all) * 100)],
       ['Served, not paid yet', money(sum([now.earned.claimed, now.earned.unclaimed])), 'at most'], ['Stake', [now.stake, el('small', {}, ` GNT, ${now.lockedStake} needed`)]], ['Slashed', [now.slashedTotal, el('small', {}, ' GNT')], now.pendingFaults > 0 ? `${plural(now.pendingFaults, 'fault')} open` : 'no open fault']),
     tasks(now.machines, true),
     now.machines.length === 0 ? empty('No machine is registered', 'gantry-agent setup registers one.') : list(now.machines),

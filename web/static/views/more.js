@@ -4,10 +4,13 @@ import { get } from '../api.js';
 import { choice, el, field, fill } from '../dom.js';
 import { problem } from '../show.js';
 
+// acronyms keep their capitals.
+const acronyms = new Set(['gpu', 'gpus', 'cpu', 'cuda', 'ssh', 'url']);
+
 // title is a field's name in words: minMemoryGiB is "Min memory GiB".
 export function title(name) {
   const words = name.match(/[GM]iB|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? [name];
-  const text = words.map((w) => (/^[GM]iB$/.test(w) ? w : w.toLowerCase())).join(' ');
+  const text = words.map((w) => (/^[GM]iB$/.test(w) ? w : acronyms.has(w.toLowerCase()) ? w.toUpperCase() : w.toLowerCase())).join(' ');
   return text[0].toUpperCase() + text.slice(1);
 }
 

@@ -97,6 +97,6 @@ export async function newcluster({ root, query, signal }) {
   });
   draw();
   fill(root, el('h1', { tabindex: -1 }, 'New cluster'),
-    !mayOrder(status) && el('p', { role: 'status' }, 'The server cannot order yet: ', el('a', { href: '#/wallet' }, 'deposit credits and authorise its session key'), '.'),
-    pending() && el('p', { role: 'status' }, 'A purchase is under way: ', el('a', { href: `#/purchase/${pending().key}` }, 'look at it'), '.'), form);
+    !mayOrder(status) && el('p', { role: 'status' }, 'The server cannot order yet: ', el('a', { class: 'link', href: '#/wallet' }, 'deposit credits and authorise its session key'), '.'),
+    pending() && el('p', { role: 'status' }, 'A purchase is under way: ', el('a', { class: 'link', href: `#/purchase/${pending().key}` }, 'look at it'), '.'), form);
 }

@@ -52,7 +52,7 @@ export async function newendpoint({ root, query, signal }) {
     el('div', { class: 'wide stack-12' }, field('Template', what), el('p', {}, t.description), whichModel(models, t, open?.name, (name) => {
       location.hash = `#/newendpoint?${new URLSearchParams({ template: t.name, model: name })}`;
     }), needs(t)),
-    field('Name', name, 'Clients name their model so. Small letters, digits, . _ -'), parameters(t),
+    field('Name', name, 'The model name that clients send: small letters, digits, . _ -'), parameters(t),
     field('GPU', gpu), field('GPUs of a replica', number('count', t.gpu.count, 1, 8)),
     field('Max price per GPU-hour', price), field('Replicas, at least', number('min', 0, 0, 64), '0: the last one ends when nobody asks, and the first request waits for a new one.'),
     field('Replicas, at most', number('max', 1, 1, 64)), field('Idle minutes before one ends', number('idle', 5, 1, 10_080)),
@@ -94,5 +94,5 @@ export async function newendpoint({ root, query, signal }) {
     busy = false;
   });
   draw();
-  root.append(...(mayOrder(status) ? [] : [el('p', { role: 'status' }, 'The server cannot order yet: ', el('a', { href: '#/wallet' }, 'deposit credits and authorise its session key'), '.')]), form);
+  root.append(...(mayOrder(status) ? [] : [el('p', { role: 'status' }, 'The server cannot order yet: ', el('a', { class: 'link', href: '#/wallet' }, 'deposit credits and authorise its session key'), '.')]), form);
 }

@@ -40,4 +40,4 @@ export const tryCost = (t) => amount(cost(micro(t.try.maxPricePerGpuHour) ?? 0n,
 // needs says what a template needs, and what trying it costs.
 export const needs = (t) => el('p', { class: 't3 small' }, `Needs ${plural(t.gpu.count, 'GPU')}${t.gpu.memoryGiB ? ` of ${t.gpu.memoryGiB} GiB at least` : ''}`,
   t.volume && `, a volume ${t.volume}`, t.ports?.length > 0 && `; listens on ${t.ports.map((p) => `${p.port} (${p.name})`).join(', ')}`,
-  t.health && `; may take ${t.health.deadline.replace(/(?<=m)0s$/, '')} to be up`, t.try.maxPricePerGpuHour && [`. A try of ${span(t.try.minutes * 60)} on ${t.gpu.count} × ${t.try.gpu} costs at most `, el('strong', {}, exact(tryCost(t)))], '. Image ', el('code', {}, t.image), '.');
+  t.health && `; takes up to ${t.health.deadline.replace(/(?<=m)0s$/, '').replace('m', ' minutes')} to start`, t.try.maxPricePerGpuHour && [`. A try of ${span(t.try.minutes * 60)} on ${t.gpu.count} × ${t.try.gpu} costs at most `, el('strong', {}, exact(tryCost(t)))], '. Image ', el('code', {}, t.image), '.');

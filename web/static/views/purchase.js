@@ -14,7 +14,7 @@ export async function purchase({ root, argument, signal }) {
   const body = el('div');
   root.append(el('h1', { tabindex: -1 }, 'Purchase'), body);
   if (!p || p.key !== argument) {
-    body.append(el('p', {}, 'This tab knows no purchase of this name. What was bought is among the ', el('a', { href: '#/leases' }, 'leases'), '.'));
+    body.append(el('p', {}, 'This tab knows no purchase of this name. What was bought is among the ', el('a', { class: 'link', href: '#/leases' }, 'leases'), '.'));
     return;
   }
   const r = p.request;

@@ -1,5 +1,5 @@
 // The settings of Deploy: three fields, and the rest behind "Advanced".
-import { choice, el, field, svg } from '../dom.js';
+import { choice, el, field, fill, svg } from '../dom.js';
 import { seg } from '../parts.js';
 import { dollars, plural } from '../show.js';
 import { step } from './choose.js';
@@ -22,9 +22,9 @@ export function asks(offers, price) {
   const [least, most] = [Math.min(...all), Math.max(...all, price)];
   const at = (p) => (most === least ? 130 : 4 + ((p - least) / (most - least)) * 260);
   const fit = all.filter((p) => p <= price).length;
-  return el('div', { class: 'help' }, svg('svg', { class: 'full', viewBox: '0 0 268 30', role: 'img', 'aria-label': `${fit} of ${plural(all.length, 'machine')} ask at most ${dollars(price.toFixed(6))}` },
-    all.slice(0, 60).map((p) => svg('rect', { class: p <= price ? 'f-text' : 'f-none', x: at(p).toFixed(1), y: 4, width: 2.5, height: 12, rx: 1 })), svg('path', { class: 'k-text', 'stroke-width': 1.5, d: `M${at(price).toFixed(1)} 0v20` }),
-    svg('text', { class: 'ax', x: 0, y: 29 }, `best ${dollars(least.toFixed(6))}`), svg('text', { class: 'ax', x: 268, y: 29, 'text-anchor': 'end' }, `${fit} of ${all.length} machines`)));
+  return el('div', { class: 'help' }, svg('svg', { class: 'full', viewBox: '0 0 268 20', role: 'img', 'aria-label': `${fit} of ${plural(all.length, 'machine')} ask at most ${dollars(price.toFixed(6))}` },
+    all.slice(0, 60).map((p) => svg('rect', { class: p <= price ? 'f-text' : 'f-none', x: at(p).toFixed(1), y: 4, width: 2.5, height: 12, rx: 1 })), svg('path', { class: 'k-text', 'stroke-width': 1.5, d: `M${at(price).toFixed(1)} 0v20` })),
+  el('div', { class: 'row between tiny t3' }, el('span', {}, `best ${dollars(least.toFixed(6))}`), el('span', {}, `${fit} of ${all.length} machines`)));
 }
 
 // runFor is how long: four usual times, or one's own.
@@ -36,7 +36,12 @@ function runFor(minutes) {
     [time.value, unit.value] = [hours, '3600'];
     time.dispatchEvent(new Event('input', { bubbles: true }));
   };
-  return field('Run for', time, 'Stop or extend at any time.', el('div', { class: 'row wrap' }, unit, seg('Usual times', ['1', '4', '12', '24'].map((h) => [h, `${h} h`]), minutes === 240 ? '4' : null, set)));
+  const usual = el('span');
+  const draw = () => fill(usual, seg('Usual times', ['1', '4', '12', '24'].map((h) => [h, `${h} h`]), unit.value === '3600' ? time.value.trim() : null, set));
+  time.addEventListener('input', draw);
+  unit.addEventListener('change', draw);
+  draw();
+  return field('Run for', time, 'Stop or extend at any time.', el('div', { class: 'row wrap' }, unit, usual));
 }
 
 const advanced = (t, { local, wantsSimulated, rest }) => el('details', { class: 'more' }, el('summary', {}, 'Advanced', el('span', { class: 't3 small clip' }, t ? 'image, volume, network, region, budget, inspection' : 'environment, volume, network, region, minimum speed, budget, inspection and more')),

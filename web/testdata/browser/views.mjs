@@ -155,7 +155,7 @@ await page.getByLabel('Template').selectOption('vllm');
 await page.getByLabel('Max model len', { exact: true }).waitFor();
 await page.getByLabel('Template').selectOption('llama-cpp');
 await page.getByText('Serves a quantised model').waitFor();
-await page.getByLabel('Gpu layers', { exact: true }).waitFor();
+await page.getByLabel('GPU layers', { exact: true }).waitFor();
 assert.equal(await page.getByLabel('Max model len', { exact: true }).count(), 0);
 await page.getByLabel('Name', { exact: true }).fill('words');
 await page.getByLabel('Max price per GPU-hour').fill('2');

@@ -39,11 +39,11 @@ function shares(m) {
   return el('p', { class: 't3 small' }, asked, ` Of it, the newest first: ${m.measured.sharesPercent.map((s) => `${s}${nb}%`).join(', ')}.`);
 }
 
-const figures = (m) => inCard({ name: 'Measured', level: 'h3', end: el('span', { class: 'proof' }, icon('seal')) }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, measured(m, { width: 290, mark: true })), shares(m),
+const figures = (m, period) => inCard({ name: 'Measured', level: 'h3', end: el('span', { class: 'proof' }, icon('seal')) }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, measured(m, { width: 290, mark: true })), shares(m),
   el('dl', { class: 'kv' }, [
     ['int8, by the weakest GPU', m.measured?.tops ? `${m.measured.tops} TOPS` : 'not yet'], ['Memory, random access', m.measured?.gigabytesPerSecond ? `${m.measured.gigabytesPerSecond} GB/s` : 'not yet'],
     ['Network', m.measured?.downMbps ? line(m.measured.downMbps, m.measured.upMbps) : 'not yet'], ['Claimed network', m.claimed.downMbps || m.claimed.upMbps ? claim(line(m.claimed.downMbps, m.claimed.upMbps)) : 'not said'],
-    ['Data sheet', `${m.claimed.tflops} TFLOPS fp16`], ['Last measured', m.measured?.period ? `period ${m.measured.period}` : 'never'],
+    ['Data sheet', `${m.claimed.tflops} TFLOPS fp16`], ['Last measured', m.measured?.period ? when(m.measured.period * period) : 'never'],
   ].map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]))));
 
 const record = (m) => inCard({ name: 'Machine', level: 'h3', end: address(m.address, 'machine') }, el('dl', { class: 'kv' }, [
@@ -88,7 +88,7 @@ export async function machine({ root, argument, signal, every, about }) {
     fill(wide, tasks([r]), r.faults.length > 0 && faultTable(r.faults, 'Faults of this machine that are open.'), days.part, leases(r),
       r.checks.length === 0 ? card({ name: 'Checks' }, el('p', { class: 'body t2' }, 'No report about it was applied yet.')) : checks(r), el('p', { class: 't3 small' }, reach(r.history)));
     days.show(r.days);
-    fill(aside, figures(r), inCard({ name: 'Uptime', level: 'h3' }, upStrip(r, m.params.periodSecs) || el('p', { class: 't2 small' }, 'No report about it was applied yet.'), byDays(r)), record(r));
+    fill(aside, figures(r, m.params.periodSecs), inCard({ name: 'Uptime', level: 'h3' }, upStrip(r, m.params.periodSecs) || el('p', { class: 't2 small' }, 'No report about it was applied yet.'), byDays(r)), record(r));
   };
   try {
     await load();

@@ -3,7 +3,7 @@
 # setup, run until keepers have checked it, a job of a customer, an upgrade while the job runs. Then a keeper of the market moves into
 # it, with its key at a signer, and a gateway; both are upgraded, brought back, and tried with a build whose stores have another
 # layout. Meanwhile a customer without root installs the command by the install script, from a server on this machine, and rents; then
-# the wheel, whose module asks a server that its command runs. Then dnf installs the packages of RPM in a second system, which knows no
+# the wheel, whose command rents too, and whose module asks a server that the command runs. Then dnf installs the packages of RPM in a second system, which knows no
 # other packages, and a customer rents there. The market is a local network of this checkout; GPUs are simulated. The services do
 # not run under systemd here: their units are verified, and the commands are run as the units run them. Linux, root.
 source "$(dirname "$0")/common.sh"
@@ -152,6 +152,8 @@ step "a customer installs the wheel"
 mkdir "$fresh/packages/wheels" && cp "$(clients_venv)"/wheels/*.whl build/dist/gantry_market-*-manylinux_2_17_"$(uname -m)".*.whl "$fresh/packages/wheels/"
 as_customer 'python3 -m venv wheel && wheel/bin/pip install --quiet --no-index --find-links /packages/wheels gantry-market' >"$work/wheel.log" 2>&1 || die "pip does not install the wheel: $(cat "$work/wheel.log")"
 [ "$(as_customer 'wheel/bin/gantry --version')" = "$(inside 'gantry --version')" ] || die "the wheel has another version than the package"
+as_customer "wheel/bin/gantry $market $rented" >"$work/wheel-rent.log" 2>&1 && grep -q '^rented$' "$work/wheel-rent.log" || die "the customer did not rent with the wheel's command: $(cat "$work/wheel-rent.log")"
+say "seen: a job that was rented with the command of the wheel"
 serve_port=$((36000 + RANDOM % 1000))
 as_customer "exec wheel/bin/gantry --url $rpc --ws $ws serve --public --listen 127.0.0.1:$serve_port" >"$work/wheel-serve.log" 2>&1 &
 until_seen "the wheel's command serves" "curl -sf http://127.0.0.1:$serve_port/v1/offers"

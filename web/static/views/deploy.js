@@ -47,7 +47,7 @@ function summary(r, m, account, best) {
   ];
 }
 
-const steps = (held) => el('ol', { class: 'next' }, el('li', {}, `Reserve ${held}`), el('li', {}, 'Award to the best machine'), el('li', {}, 'Bring up the job, measure where it is asked'), el('li', { class: 'bill' }, el('b', { class: 'medium txt' }, 'Running: billed from here')));
+const steps = (held) => el('ol', { class: 'next' }, el('li', {}, `Reserve ${held}`), el('li', {}, 'Award to the best machine'), el('li', {}, 'Measure the GPU where that is asked, bring up the job'), el('li', { class: 'bill' }, el('b', { class: 'medium txt' }, 'Running: billed from here')));
 
 function bestCard(offers, r, runs) {
   const fit = offers.filter((o) => Number(o.pricePerGpuHour) <= Number(r.maxPricePerGpuHour));

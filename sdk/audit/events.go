@@ -1,7 +1,6 @@
 package audit
 
 import (
-
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"

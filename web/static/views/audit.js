@@ -68,7 +68,8 @@ function saveAudit(a) {
 function lasted(times) {
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const [day, last] = [utcDay(from), utcDay(to)];
-  return `${day}, ${utcClock(from)} to ${last === day ? '' : `${last}, `}${utcClock(to)} UTC, ${span(to - from)}`;
+  const brief = to - from < 600;
+  return `${day}, ${utcClock(from, brief)} to ${last === day ? '' : `${last}, `}${utcClock(to, brief)} UTC, ${span(to - from)}`;
 }
 
 // hardware says what was leased: the audit reads transactions, and the machine, while it is there, has the model.

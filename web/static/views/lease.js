@@ -81,10 +81,10 @@ const labelled = (label, content) => el('div', { class: 'stack' }, el('span', { 
 const connect = (l, addresses) => inCard({ name: 'Connect', level: 'h3' }, el('div', { class: 'stack-12' }, addresses, labelled('A shell, from your computer', copyField(`gantry ssh ${l.address}`, 'the SSH command')), labelled('Its state, in a terminal', copyField(`gantry top ${l.address}`, 'the command'))));
 
 // urlFields are the URLs of ports. A port that is called api is the one of the templates that serve models, in OpenAI's form.
-const urlFields = (urls) => urls.map((u) => [
+const urlFields = (urls) => (urls.length === 0 ? el('p', { class: 't3 small' }, 'No port is open. Open one in Ports.') : urls.map((u) => [
   labelled(`${u.title}, port ${u.port}`, copyField(u.at, `the URL of port ${u.port}`, toPort(u.at, { class: 'icon-btn', key: `open-${u.at}`, label: `Open port ${u.port}` }, icon('out')))),
   u.api && labelled('OpenAI base URL', copyField(`${u.at.replace(/\/$/, '')}/v1`, 'the OpenAI base URL')),
-]);
+]));
 
 // machineCard is filled when the machine's figures are there: the lease does not wait for them.
 function machineCard(l, signal) {
@@ -113,7 +113,7 @@ export async function lease({ root, argument, signal, every }) {
   let judged = '';
   const judge = el('div');
   const addresses = el('div', { class: 'stack-12' });
-  let urls = '[]';
+  let urls = '';
   const load = async (anew) => {
     let l;
     try {

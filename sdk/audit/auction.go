@@ -187,7 +187,7 @@ func (a *Auction) created(t Tx, v *bindings.OrderCreated) {
 		a.Requirement, a.Terms.SameSite = args.Requirement, args.Requirement.SameSite != 0
 		c.require(args.Mode == market.ModeSealed, "the order is not a sealed one")
 	}
-	a.step(t, "order", c, "%d node(s) of %d GPU(s), at most %s USDC per GPU-hour", v.Nodes, v.Gpus, a.Terms.MaxPrice)
+	a.step(t, "order", c, "%s, at most %s per GPU-hour", machines(v.Nodes, v.Gpus), dollars(a.Terms.MaxPrice))
 }
 
 // orderArgs reads the arguments of an order's creation.

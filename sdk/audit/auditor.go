@@ -56,8 +56,8 @@ func (a *auditor) orderCreated(t Tx, v *bindings.OrderCreated) {
 	c.require(v.HeldSecs >= v.DurationSecs, "it reserves for %d s, and %d s were ordered", v.HeldSecs, v.DurationSecs)
 	want, err := market.OrderCost(a.maxPrice, v.Gpus, v.HeldSecs, v.Nodes)
 	c.amount(0, "the reservation", v.Reserved, want, err)
-	a.step(t, "order", c, "%d node(s) of %d GPU(s) for %s, at most %s USDC per GPU-hour, %s USDC reserved", v.Nodes, v.Gpus,
-		time.Duration(v.DurationSecs)*time.Second, a.maxPrice, market.USDC(v.Reserved))
+	a.step(t, "order", c, "%s for up to %s, at most %s per GPU-hour; %s is reserved", machines(v.Nodes, v.Gpus),
+		span(int64(v.DurationSecs)), dollars(a.maxPrice), dollars(v.Reserved))
 }
 
 func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
@@ -73,8 +73,11 @@ func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 	low, err := market.Score(a.lease.Price, market.BPS, market.BPS)
 	c.require(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
 	a.reserved, a.granted, a.funded = market.USDC(v.Reserved), want, a.duration
-	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",
-		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
+	rest := ""
+	if v.Released > 0 {
+		rest = fmt.Sprintf(", and %s is free again", dollars(v.Released))
+	}
+	a.step(t, "award", c, "by keeper %s to machine %s at %s per GPU-hour; %s stays reserved%s", v.Keeper, v.Node, dollars(a.lease.Price), dollars(v.Reserved), rest)
 }
 
 // auctioned checks a sealed order's price against the bids that its award names. Whether they were the best ones that
@@ -87,9 +90,9 @@ func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
 	by := "no other bid lost, so that the order's maximum is the price"
 	if !v.BarNode.IsZero() {
 		c.follows(ofOrder, v.Score <= v.BarScore && priceFollows(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.maxPrice)), "the price does not follow from the best losing score")
-		by = fmt.Sprintf("the price follows from the best losing bid, of node %s", v.BarNode)
+		by = fmt.Sprintf("the price follows from the best losing bid, of machine %s", v.BarNode)
 	}
-	a.step(t, "auction", c, "won with a bid of %s USDC per GPU-hour; %s; all bids: gantry auction replay %s", market.PricePerHour(v.Bid), by, v.Order)
+	a.step(t, "auction", c, "won with a bid of %s per GPU-hour; %s; all bids: gantry auction replay %s", dollars(v.Bid), by, v.Order)
 }
 
 // continued is the award of a lease that goes on where a failed one stopped.
@@ -101,15 +104,15 @@ func (a *auditor) continued(t Tx, v *bindings.LeaseMigrated) {
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.DurationSecs)
 	c.amount(ofOrder, "the reservation", v.Reserved, want, err)
 	a.duration, a.reserved, a.granted, a.funded = v.DurationSecs, market.USDC(v.Reserved), want, v.DurationSecs
-	a.step(t, "award", c, "by keeper %s, which moved the rest of %s to node %s at %s USDC per GPU-hour, %s USDC reserved",
-		v.Keeper, v.From, v.Node, a.lease.Price, market.USDC(v.Reserved))
+	a.step(t, "award", c, "by keeper %s, which moved the rest of lease %s to machine %s at %s per GPU-hour; %s is reserved",
+		v.Keeper, v.From, v.Node, dollars(a.lease.Price), dollars(v.Reserved))
 }
 
 func (a *auditor) started(t Tx, v *bindings.LeaseStarted) {
 	c := a.checks()
 	c.follows(ofOrder|ofAward, v.FundedUntil-v.StartedAt == int64(a.duration), "it is funded for %d s, ordered were %d s", v.FundedUntil-v.StartedAt, a.duration)
 	a.startedAt, a.fundedUntil = v.StartedAt, v.FundedUntil
-	a.step(t, "start", c, "at %s, funded until %s", clock(v.StartedAt), clock(v.FundedUntil))
+	a.step(t, "start", c, "billed from %s; the money lasts until %s", clock(v.StartedAt), clock(v.FundedUntil))
 }
 
 func (a *auditor) extended(t Tx, v *bindings.LeaseExtended) {
@@ -122,7 +125,7 @@ func (a *auditor) extended(t Tx, v *bindings.LeaseExtended) {
 	c.follows(ofStart|ofFunds, v.FundedUntil == a.fundedUntil+int64(v.Seconds), "it is funded until %s", clock(v.FundedUntil))
 	a.funded, a.reserved, a.fundedUntil = a.funded+v.Seconds, market.USDC(v.Reserved), v.FundedUntil
 	a.granted += added
-	a.step(t, "extend", c, "by %s for %s USDC, funded until %s", time.Duration(v.Seconds)*time.Second, added, clock(v.FundedUntil))
+	a.step(t, "extend", c, "by %s for %s; the money lasts until %s", span(int64(v.Seconds)), dollars(added), clock(v.FundedUntil))
 }
 
 func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
@@ -146,11 +149,15 @@ func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
 		a.lease.Leaves++
 	}
 	a.verify(v.Period, v.VerifiedSecs)
-	shown := "the proof leads to the final root"
+	shown := "a proof shows that the final report says so"
 	if c.open {
-		shown = "whether the proof leads to the final root is not known"
+		shown = "whether the final report says so is not known"
 	}
-	a.step(t, "verified", c, "period %d: %d s verified, %d s down, flags %s; %s", v.Period, v.VerifiedSecs, v.DowntimeSecs, records.Flags(v.Flags), shown)
+	flags := ""
+	if v.Flags != 0 {
+		flags = fmt.Sprintf(", with the flags %s", records.Flags(v.Flags))
+	}
+	a.step(t, "verified", c, "%s served and %s down in period %d%s; %s", span(int64(v.VerifiedSecs)), span(int64(v.DowntimeSecs)), v.Period, flags, shown)
 }
 
 // verify counts the seconds of a period's leaf once.
@@ -194,8 +201,8 @@ func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
 		a.settled = append(a.settled, v)
 	}
 	a.reserved -= min(a.reserved, paid)
-	a.step(t, "paid", c, "by %s: %d s in all, %s USDC, provider +%s, fee %s so far", market.SettleSource(v.Source), v.PaidSecs,
-		market.USDC(v.Paid).Exact(), market.USDC(v.ProviderAmount).Exact(), market.USDC(v.FeeTotal).Exact())
+	a.step(t, "paid", c, "by %s: %d s are paid so far with %s, of which %s is fee; the provider gets %s now", market.SettleSource(v.Source), v.PaidSecs,
+		dollars(v.Paid), dollars(v.FeeTotal), dollars(v.ProviderAmount))
 }
 
 func (a *auditor) ended(t Tx, v *bindings.LeaseEnded) {
@@ -205,8 +212,7 @@ func (a *auditor) ended(t Tx, v *bindings.LeaseEnded) {
 	c.follows(ofReserve, market.USDC(v.Released) <= a.reserved, "more was released than was reserved")
 	a.reserved -= min(a.reserved, market.USDC(v.Released))
 	a.lease.Refunded += market.USDC(v.Released)
-	a.step(t, "end", c, "%s at %s after %s, %s USDC free again", market.EndReason(v.Reason), clock(v.EndedAt),
-		time.Duration(v.EndedAt-a.startedAt)*time.Second, market.USDC(v.Released).Exact())
+	a.step(t, "end", c, "%s at %s, after %s; %s is free again", market.EndReason(v.Reason), clock(v.EndedAt), span(v.EndedAt-a.startedAt), dollars(v.Released))
 }
 
 func (a *auditor) aborted(t Tx, v *bindings.LeaseAborted) {
@@ -214,7 +220,7 @@ func (a *auditor) aborted(t Tx, v *bindings.LeaseAborted) {
 	c.amount(ofReserve, "the refund", v.Released, a.reserved, nil)
 	a.lease.Refunded += market.USDC(v.Released)
 	a.reserved, a.lease.Open = 0, false
-	a.step(t, "abort", c, "never started, %s USDC refunded", market.USDC(v.Released).Exact())
+	a.step(t, "abort", c, "the machine never started it; %s is free again", dollars(v.Released))
 }
 
 // declined: the node has said, before the start, that it does not serve the lease. The seconds in which it was kept are paid to
@@ -227,8 +233,8 @@ func (a *auditor) declined(t Tx, v *bindings.LeaseDeclined) {
 	a.lease.Refunded += market.USDC(v.Released)
 	a.granted -= market.USDC(v.Charged) // neither a fee nor pay
 	a.reserved, a.lease.Open = 0, false
-	a.step(t, "declined", c, "by the machine: %s; %s USDC for the %d s that it was kept, %s USDC refunded", market.DeclineReason(v.Reason),
-		market.USDC(v.Charged).Exact(), v.HeldSecs, market.USDC(v.Released).Exact())
+	a.step(t, "declined", c, "by the machine: %s; %s for the %d s that it was kept, and %s is free again", market.DeclineReason(v.Reason),
+		dollars(v.Charged), v.HeldSecs, dollars(v.Released))
 }
 
 func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
@@ -250,14 +256,14 @@ func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
 	a.lease.Refunded += market.USDC(v.Released)
 	a.granted -= market.USDC(v.Lost) // neither a fee nor pay
 	a.reserved, a.lease.Open = 0, false
-	earned := fmt.Sprintf("the awarding keeper has earned %s of it", market.USDC(v.Award).Exact())
+	earned := fmt.Sprintf("the keeper that awarded the lease has earned %s of the fee", dollars(v.Award))
 	if lost != "" {
-		earned = "the awarding keeper has no share of it, since " + lost
+		earned = "the keeper that awarded the lease has no share of the fee, since " + lost
 	}
 	if v.Lost > 0 {
-		earned += fmt.Sprintf("; its output lost, and the %s USDC that its work was worth are for the buy-back", market.USDC(v.Lost).Exact())
+		earned += fmt.Sprintf("; its output lost, and the %s that its work was worth is for the buy-back", dollars(v.Lost))
 	}
-	a.step(t, "close", c, "fee %s USDC swept, %s USDC returned; %s", market.USDC(v.Fee).Exact(), market.USDC(v.Released).Exact(), earned)
+	a.step(t, "close", c, "the fee of %s is collected, %s is free again; %s", dollars(v.Fee), dollars(v.Released), earned)
 }
 
 // lostAtMost is the most that the work of the lease may have been worth if its output lost: all the time from its start to its end.
@@ -283,15 +289,15 @@ func (a *auditor) conclude() {
 		flows += a.lease.Fee
 	}
 	c.amount(ofReserve, "provider, fee, refund and rest together", uint64(flows), total, nil)
-	text := "everything that was reserved is accounted for: %s = provider %s + fee %s + refunded %s"
-	parts := []any{total.Exact(), a.lease.Provider.Exact(), a.lease.Fee.Exact(), a.lease.Refunded.Exact()}
+	text := "all that was reserved for the lease is accounted for: %s = %s for the provider + %s fee + %s that came back"
+	parts := []any{dollars(total), dollars(a.lease.Provider), dollars(a.lease.Fee), dollars(a.lease.Refunded)}
 	switch {
 	case outcomeOf(a.lease.Steps) == Unknown && len(c.problems) == 0:
 		c.open = true
-		text = "not known: not everything could be read; of %s that are known to be reserved: provider %s, fee %s, refunded %s"
+		text = "not known: not everything could be read. Of %s that is known to be reserved: %s for the provider, %s fee, %s that came back"
 	case a.lease.Open:
-		text = "everything that was reserved is accounted for: %s = provider %s + refunded %s + held by the lease %s, of which %s are fee"
-		parts = []any{total.Exact(), a.lease.Provider.Exact(), a.lease.Refunded.Exact(), a.reserved.Exact(), a.lease.Fee.Exact()}
+		text = "all that was reserved for the lease is accounted for: %s = %s for the provider + %s that came back + %s that the lease holds, of which %s is fee"
+		parts = []any{dollars(total), dollars(a.lease.Provider), dollars(a.lease.Refunded), dollars(a.reserved), dollars(a.lease.Fee)}
 	}
 	a.step(Tx{}, "sum", c, text, parts...)
 }
@@ -332,4 +338,4 @@ func bitsOf(mask uint16) int {
 	return n
 }
 
-func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05") }
+func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05 UTC") }

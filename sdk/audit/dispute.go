@@ -92,8 +92,8 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 		c.require(v.Kind == uint8(market.DisputeNotDelivered) || v.Kind == uint8(market.DisputeBadOutput), "kind %d is not known", v.Kind)
 		a.disputeOpen, a.deposit, a.closesAt = true, v.Deposit, v.ClosesAt
 		a.voted = map[solana.PublicKey]bool{}
-		a.step(t, "dispute", c, "by the customer: %s; deposit %s USDC, complaint with sha256 %x, votes until %s", market.DisputeKind(v.Kind),
-			market.USDC(v.Deposit), v.EvidenceHash, clock(v.ClosesAt))
+		a.step(t, "dispute", c, "by the customer: %s; deposit %s, complaint with sha256 %x, votes until %s", market.DisputeKind(v.Kind),
+			dollars(v.Deposit), v.EvidenceHash, clock(v.ClosesAt))
 	case *bindings.DisputeVoted:
 		if v.Dispute != at {
 			return

@@ -102,7 +102,7 @@ func TestADisputeInALeasesHistory(t *testing.T) {
 			require.True(t, l.OK())
 			require.Equal(t, []string{c.verdict}, texts(l, "verdict"))
 			require.Len(t, texts(l, "vote"), 2)
-			require.Contains(t, texts(l, "dispute")[0], "by the customer: bad-output; deposit 5.00 USDC, complaint with sha256 09000000")
+			require.Contains(t, texts(l, "dispute")[0], "by the customer: bad-output; deposit $5.00, complaint with sha256 09000000")
 		})
 	}
 }

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"time"
-
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -47,8 +45,7 @@ func (a *auditor) startEvent(t Tx, e market.Event) {
 		case v.To:
 			a.continued(t, v)
 		case v.From:
-			a.step(t, "moved", checks{}, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
-				time.Duration(v.DurationSecs)*time.Second, market.PricePerHour(v.Price), market.USDC(v.Reserved))
+			a.step(t, "moved", checks{}, "to machine %s for the last %s, at %s per GPU-hour; %s is reserved", v.Node, span(int64(v.DurationSecs)), dollars(v.Price), dollars(v.Reserved))
 		}
 	case *bindings.LeaseCheckpointed:
 		if v.Lease == address {
@@ -88,7 +85,7 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 	case *bindings.LeaseCut:
 		if v.Lease == address {
 			a.endedAt = v.EndedAt
-			a.step(t, "cut", checks{}, "the node is convicted of the time from %s on: the lease ended at %s", clock(v.From), clock(v.EndedAt))
+			a.step(t, "cut", checks{}, "the machine is convicted of the time from %s on: the lease ended at %s", clock(v.From), clock(v.EndedAt))
 		}
 	case *bindings.LeaseNoticed:
 		if v.Lease == address {
@@ -110,7 +107,7 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 		if v.Lease == address {
 			c := a.checks()
 			c.require(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
-			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
+			a.step(t, "rated", c, "%d of 5; it weighs %s", v.Stars, dollars(v.Weight))
 		}
 	case *bindings.LeaseClosed:
 		if v.Lease == address {

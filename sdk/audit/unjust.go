@@ -66,7 +66,7 @@ func (a *auditor) proven(t Tx, e market.Event) {
 		c.amount(ofAward|ofPrice|ofPaid, "what was served by then", v.Served, want, err)
 		a.repricedSecs, a.repricedPaid = v.ServedSecs, market.USDC(v.Served)
 		a.lease.Price = price
-		text = fmt.Sprintf("what is served from then on costs %s USDC per GPU-hour, and the provider may end it at once", price)
+		text = fmt.Sprintf("what is served from then on costs %s per GPU-hour, and the provider may end it at once", dollars(price))
 	}
 	a.disproven = true
 	a.step(t, "unjust award", c, "node %s had a better score (%d) than the award (%d): %s; keeper %s lost %s GNT of its bond, and its share of the fee",

@@ -6,6 +6,7 @@ import { amount, exact, micro, nb, percent, problem, span } from '../show.js';
 import { lookup } from './lookup.js';
 import { nameOf, readNames } from './rename.js';
 import { steps, verdict } from './steps.js';
+import { utcClock, utcDay } from './words.js';
 
 // equation shows that what was reserved is what was paid, what is held, and what came back.
 function equation(a) {
@@ -21,11 +22,14 @@ function equation(a) {
     return n > 0n && svg('rect', { class: cls ?? 'k-edge', fill: cls ? null : 'none', x: from + (cls ? 0 : 0.5), y: cls ? 0 : 0.5, width: Math.max(0, unit(n) - 2), height: cls ? 16 : 15, rx: 4 });
   });
   return el('section', { class: 'card pad stack-12 sumrow', 'aria-label': 'Sum' },
-    el('div', { class: 'flow' }, el('div', {}, el('div', { class: 't3 small' }, 'Reserved in all'), el('div', { class: 'v' }, exact(amount(whole)))), parts.map(([name, dot, n], i) => [el('span', { class: 'op' }, i === 0 ? '=' : '+'),
+    el('div', { class: 'flow' }, el('div', {}, el('div', { class: 't3 small' }, 'Reserved for the lease'), el('div', { class: 'v' }, exact(amount(whole)))), parts.map(([name, dot, n], i) => [el('span', { class: 'op' }, i === 0 ? '=' : '+'),
       el('div', { 'data-part': name.split(',')[0] }, el('div', { class: 't3 small row tight' }, el('span', { class: `dot-i ${dot}` }), name), el('div', { class: 'v' }, exact(amount(n))))])),
     svg('svg', { class: 'full', viewBox: '0 0 1328 16', preserveAspectRatio: 'none', role: 'img', 'aria-label': `Of ${exact(amount(whole))} reserved, ${exact(a.provider)} went to the provider, ${exact(a.fee)} is the fee, ${exact(a.refunded)} came back` }, bar),
     a.outcome !== 'unknown' && el('p', { class: 't3 small' }, `${a.paidSeconds}${nb}s × ${a.gpus}${nb}GPU × ${exact(a.pricePerGpuHour)} an hour = ${exact(amount(paid))}, of which the provider has ${percent(100 - a.feeBps / 100)}.`));
 }
+
+// shifted has the chart, which writes local times, write UTC.
+const shifted = (seconds) => seconds + new Date(seconds * 1000).getTimezoneOffset() * 60;
 
 // overTime draws what was reserved, served and paid at each step.
 async function overTime(a, signal) {
@@ -39,12 +43,16 @@ async function overTime(a, signal) {
   const rate = (Number(a.pricePerGpuHour) * a.gpus) / 3600;
   const at = all.map((s) => Date.parse(s.time) / 1000);
   const served = at.map((t) => (from === undefined || t < from ? 0 : (Math.min(t, to ?? t) - from) * rate));
-  const p = plot({
-    name: 'Money over time', height: 230, size: 56, signal, lines: [{ name: 'reserved', colour: 'reserved', steps: true, fill: true, width: 1 }, { name: 'served', colour: 'text', dash: [5, 4] }, { name: 'paid', colour: 'proof', steps: true, fill: true, width: 2.25 }],
-    unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small row wrap' }, [['res', 'reserved', r], [null, '┄ served', s], ['paid', 'paid', d]].map(([dot, word, n]) => el('span', { class: 'row tight' }, dot && el('span', { class: `dot-i ${dot}` }), `${word} $${n.toFixed(4)}`)))),
+  const most = amount(all.map((s) => (micro(s.money.reserved) ?? 0n) + (micro(s.money.paid) ?? 0n)).reduce((x, y) => (x > y ? x : y)));
+  let p = null;
+  // Without a cursor the head is a legend: the last values are those of a lease that is over.
+  const pointed = () => p?.figure.querySelector('.plot').matches(':hover, :focus');
+  p = plot({
+    name: 'Money over time', label: `Money over time: at most ${exact(most)} reserved, ${exact(a.paid)} paid; lines`, height: 230, size: 56, signal, lines: [{ name: 'reserved', colour: 'reserved', steps: true, fill: true, width: 1 }, { name: 'served', colour: 'text', dash: [5, 4] }, { name: 'paid', colour: 'proof', steps: true, fill: true, width: 2.25 }],
+    unit: (v) => `$${Number(v.toPrecision(2))}`, text: ([r, s, d]) => (r === null ? '–' : el('span', { class: 'small row wrap' }, [['res', 'reserved', r - d], [null, '┄ served', s], ['paid', 'paid', d]].map(([dot, word, n]) => el('span', { class: 'row tight' }, dot && el('span', { class: `dot-i ${dot}` }), pointed() ? `${word} $${n.toFixed(4)}` : word)))),
   });
-  const put = () => p.show([at, all.map((s) => dollarsOf(s.money.reserved) + dollarsOf(s.money.paid)), served, all.map((s) => dollarsOf(s.money.paid))]);
-  return { figure: el('div', { class: 'card pad stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified.')), put };
+  const put = () => p.show([at.map(shifted), all.map((s) => dollarsOf(s.money.reserved) + dollarsOf(s.money.paid)), served, all.map((s) => dollarsOf(s.money.paid))]);
+  return { figure: el('div', { class: 'card pad stack' }, p.figure, el('p', { class: 't3 small' }, 'Paid never runs ahead of served: receipts and the keepers’ reports pay what was verified. Times are UTC.')), put };
 }
 
 const checked = ['Every amount follows from seconds, price and fee', 'Each paid second is in a receipt that both sides signed, or in a report', 'Each report had more than two thirds of the keepers’ weight', 'Everything that was reserved is accounted for'];
@@ -56,6 +64,21 @@ function saveAudit(a) {
   toast('The audit is saved as JSON.');
 }
 
+// lasted says when it was, in UTC.
+function lasted(times) {
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  const [day, last] = [utcDay(from), utcDay(to)];
+  const brief = to - from < 600;
+  return `${day}, ${utcClock(from, brief)} to ${last === day ? '' : `${last}, `}${utcClock(to, brief)} UTC, ${span(to - from)}`;
+}
+
+// hardware says what was leased: the audit reads transactions, and the machine, while it is there, has the model.
+function hardware(a, signal) {
+  const out = el('span', {}, `${a.gpus} × GPU`);
+  get(`/v1/nodes/${encodeURIComponent(a.node)}?transactions=1`, signal).then((m) => m.model && fill(out, `${a.gpus} × ${m.model}`), () => {});
+  return out;
+}
+
 async function show(body, a, again, signal) {
   const times = a.steps.map((s) => Date.parse(s.time) / 1000).filter(Number.isFinite);
   const transactions = new Set(a.steps.map((s) => s.transaction).filter(Boolean)).size;
@@ -64,7 +87,7 @@ async function show(body, a, again, signal) {
   fill(body,
     verdict(a.outcome, {
       steps: a.steps, text: `Rebuilt from ${transactions} Solana transactions. No single keeper’s word was taken for it.${a.lives > 1 ? ` This address was a lease ${a.lives} times; the last one is shown.` : ''}${a.open ? ' The lease is not closed yet.' : ''}`,
-      more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), `${a.gpus} × GPU at ${exact(a.pricePerGpuHour)}${nb}/h`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), `over ${span(Math.max(...times) - Math.min(...times))}`), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease', { name: nameOf(a.lease) }))),
+      more: el('div', { class: 'meta' }, el('span', { class: 'row tight' }, icon('server', 's14'), hardware(a, signal), a.pricePerGpuHour !== '0.00' && `at ${exact(a.pricePerGpuHour)}${nb}/h${a.gpus > 1 ? ' each' : ''}`), times.length > 1 && el('span', { class: 'row tight' }, icon('clock', 's14'), lasted(times)), el('span', { class: 'row tight' }, 'Lease ', address(a.lease, 'lease', { name: nameOf(a.lease) }))),
       acts: el('div', { class: 'row wrap' }, el('button', { type: 'button', class: 'btn', on: { click: again } }, icon('undo', 's14'), 'Check again'), el('button', { type: 'button', class: 'btn', on: { click: () => saveAudit(a) } }, icon('down2', 's14'), 'JSON')),
     }), equation(a),
     el('div', { class: 'lease' }, el('div', { class: 'gap' }, chart?.figure, steps(a.steps)), el('aside', { class: 'stack-16', 'aria-label': 'About this audit' }, who(a),

@@ -1,6 +1,6 @@
 // One lease: its state, its money, what it uses, how it is reached, and what can be done about it.
 import { get } from '../api.js';
-import { el, fill, icon, simulated } from '../dom.js';
+import { el, fill, icon, outside, simulated } from '../dom.js';
 import { measured } from '../figures.js';
 import { address, copyField, crumbs, inCard, state, tag } from '../parts.js';
 import { clock, exact, nb, short, span, uptime, when } from '../show.js';
@@ -8,7 +8,7 @@ import { tabs } from '../tabs.js';
 import { extendButton, judgeForms } from './actions.js';
 import { files } from './files.js';
 import { logs } from './logs.js';
-import { ports } from './ports.js';
+import { here as local, ports } from './ports.js';
 import { called, gpusText, renameButton } from './rename.js';
 import { runbar } from './runbar.js';
 import { stopButton } from './stop.js';
@@ -38,17 +38,30 @@ const pairs = (...all) => el('dl', { class: 'kv' }, all.filter(([, v]) => v !== 
 
 const badge = (i) => i?.tops && tag(`Measured beside the job at ${clock(i.at)}: ${i.tops} TOPS, ${i.gigabytesPerSecond} GB/s`, i.state === 'passed' ? 'proof' : '', 'seal');
 
+// reached are the addresses under which a browser finds the lease's ports: the public ones first.
+const reached = (all) => [...all.filter((p) => p.public).map((p) => ({ ...p, at: p.public, api: p.name === 'api', title: 'Public URL' })), ...all.filter((p) => p.url && local).map((p) => ({ ...p, at: p.url, api: p.name === 'api', title: 'On this computer' }))];
+
+// toPort leaves the page for an address; nothing where it is no address of the web.
+function toPort(at, attrs, ...children) {
+  const a = outside(at, ...children);
+  if (a.localName !== 'a') return null;
+  a.className = attrs.class;
+  a.dataset.key = attrs.key;
+  if (attrs.label) a.setAttribute('aria-label', attrs.label);
+  return a;
+}
+
 // head is what the lease is, its state, and the acts.
-function head(l, failure, load) {
+function head(l, urls, failure, load) {
   return el('header', { class: 'lead-row' }, el('div', { class: 'grow' },
     el('h1', { tabindex: -1, 'data-title': 'Lease' }, called(l), renameButton(l, load), el('span', { class: 'h1s' }, state(l.status, l.endReason && ` (${l.endReason})`))),
     el('div', { class: 'meta' }, el('span', {}, gpusText(l)), address(l.address, 'lease'), l.simulated && simulated(), badge(l.inspection), el('span', {}, phases[l.status]))),
-  el('div', { class: 'row wrap' }, l.status === 'running' && extendButton(l, failure, load), stopButton(l, failure, load)));
+  el('div', { class: 'row wrap' }, urls.length > 0 && toPort(urls[0].at, { class: 'btn act', key: 'open' }, icon('out', 's14'), 'Open'), l.status === 'running' && extendButton(l, failure, load), stopButton(l, failure, load)));
 }
 
 const over = (l, why) => ['ended', 'failed'].includes(l.status) && el('section', { class: 'note', 'aria-label': 'How it ended' }, icon('info'), el('div', {}, why && el('p', {}, why), l.detail && el('p', {}, l.detail), l.exitCode !== undefined && el('p', {}, `Exit code ${l.exitCode}.`), el('p', {}, `Used ${exact(l.costAtMost)}.`)));
 
-const auditCard = (l) => el('section', { class: 'card pad row' }, el('span', { class: 'proof' }, icon('seal', 's20')), el('div', { class: 'grow' }, el('div', { class: 'medium' }, 'Does it add up?'), el('div', { class: 't3 small' }, 'Every amount, signature and proof')), el('a', { class: 'btn sm', href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit', 'aria-label': 'Audit this lease' }, 'Audit'));
+const auditCard = (l) => el('section', { class: 'card pad row' }, el('span', { class: 't3' }, icon('seal', 's20')), el('div', { class: 'grow' }, el('div', { class: 'medium' }, 'Does it add up?'), el('div', { class: 't3 small' }, 'Every amount, signature and proof')), el('a', { class: 'btn sm', href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit', 'aria-label': 'Audit this lease' }, 'Audit'));
 
 const details = (l) => inCard({ name: 'Details', level: 'h3' }, pairs(
   ['Awarded', when(l.awardedAt)], ['Started', when(l.startedAt)], ['Money ends', when(l.fundedUntil)], ['Ended', when(l.endedAt)], ['Interruptible', l.spot && 'yes'], ['Machine may leave from', when(l.leavesAt)], ['Used', span(l.usedSeconds)], ['Paid for', span(l.paidSeconds)],
@@ -62,7 +75,16 @@ const sentences = (list) => list.length > 0 && el('ul', {}, ...list.map((text) =
 const proofCard = (a) => a && inCard({ name: 'What the machine proved', level: 'h3' }, el('p', { role: 'status' }, a.state === 'passed' ? `It passed your policy “${a.policy}” on ${when(a.at)}, before it got the job.` : `It was refused by your policy “${a.policy}” on ${when(a.at)}, and from then on nothing was sent to it: ${a.why}`),
   pairs(['Verified', sentences(a.verified)], ['Failed', sentences(a.failed)], ['Not covered', sentences(a.notCovered)], ['Evidence', el('code', {}, a.evidenceHash)]));
 
-const connect = (l) => inCard({ name: 'Connect', level: 'h3' }, el('div', { class: 'stack-12' }, el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'A shell, from your computer'), copyField(`gantry ssh ${l.address}`, 'the SSH command')), el('div', { class: 'stack' }, el('span', { class: 't3 small' }, 'Its state, in a terminal'), copyField(`gantry top ${l.address}`, 'the command'))));
+const labelled = (label, content) => el('div', { class: 'stack' }, el('span', { class: 't3 small' }, label), content);
+
+// connect says how the lease is reached; addresses is filled with the URLs of its ports as they come and go.
+const connect = (l, addresses) => inCard({ name: 'Connect', level: 'h3' }, el('div', { class: 'stack-12' }, addresses, labelled('A shell, from your computer', copyField(`gantry ssh ${l.address}`, 'the SSH command')), labelled('Its state, in a terminal', copyField(`gantry top ${l.address}`, 'the command'))));
+
+// urlFields are the URLs of ports. A port that is called api is the one of the templates that serve models, in OpenAI's form.
+const urlFields = (urls) => (urls.length === 0 ? el('p', { class: 't3 small' }, 'No port is open. Open one in Ports.') : urls.map((u) => [
+  labelled(`${u.title}, port ${u.port}`, copyField(u.at, `the URL of port ${u.port}`, toPort(u.at, { class: 'icon-btn', key: `open-${u.at}`, label: `Open port ${u.port}` }, icon('out')))),
+  u.api && labelled('OpenAI base URL', copyField(`${u.at.replace(/\/$/, '')}/v1`, 'the OpenAI base URL')),
+]));
 
 // machineCard is filled when the machine's figures are there: the lease does not wait for them.
 function machineCard(l, signal) {
@@ -90,6 +112,8 @@ export async function lease({ root, argument, signal, every }) {
   let why = '';
   let judged = '';
   const judge = el('div');
+  const addresses = el('div', { class: 'stack-12' });
+  let urls = '';
   const load = async (anew) => {
     let l;
     try {
@@ -103,7 +127,8 @@ export async function lease({ root, argument, signal, every }) {
       why = await reason(id, signal);
       if (why) shown = '';
     }
-    const now = JSON.stringify(l);
+    const open = l.status === 'running' ? reached(await get(`/v1/leases/${encodeURIComponent(id)}/forwards`, signal).then((r) => r.ports, () => [])) : [];
+    const now = JSON.stringify([l, open]);
     if (now === shown && anew !== true) return;
     shown = now;
     if (status !== l.status) { // what is live changes with the state alone
@@ -115,7 +140,10 @@ export async function lease({ root, argument, signal, every }) {
       fill(judge, l.status === 'awarded' ? el('p', { class: 'body t2' }, 'Nothing has happened yet.') : el('div', { class: 'body' }, judgeForms(l, load, signal)));
       judged = `${l.status} ${l.rating ?? ''}`;
     }
-    fill(top, head(l, failure, load));
+    fill(top, head(l, open, failure, load));
+    const at = JSON.stringify(open);
+    if (at !== urls) fill(addresses, urlFields(open));
+    urls = at;
     fill(here, called(l));
     fill(bar, l.status !== 'awarded' && runbar(l));
     fill(ended, over(l, why));
@@ -135,7 +163,7 @@ export async function lease({ root, argument, signal, every }) {
       l.status !== 'awarded' && ['Logs', logs(l.address, leave.signal)], running && ['Terminal', el('div', { class: 'body' }, terminal(l.address, leave.signal))],
       running && ['Ports', el('div', { class: 'body' }, ports(l.address, leave.signal))],
       running && ['Files', el('div', { class: 'body' }, files(l.address, leave.signal))], ['Events', judge]].filter(Boolean)));
-    fill(aside, running && connect(l), machineCard(l, leave.signal), auditCard(l), facts);
+    fill(aside, running && connect(l, addresses), machineCard(l, leave.signal), auditCard(l), facts);
   };
   await load();
   every(3000, load);

@@ -4,7 +4,7 @@ import { el, field, fill, outside } from '../dom.js';
 import { problem } from '../show.js';
 
 // here says whether the page comes from the machine to which ports are forwarded.
-const here = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
+export const here = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
 // ports shows them while the lease runs.
 export function ports(lease, signal) {

@@ -2,8 +2,9 @@
 import { el, fill, icon, svg } from '../dom.js';
 import { moneyBar } from '../figures.js';
 import { address, card } from '../parts.js';
-import { amount, at, change, clock, exact, micro, plural } from '../show.js';
+import { amount, at, change, exact, micro, plural } from '../show.js';
 import { folds } from './fold.js';
+import { sentence, utcClock, utcDay } from './words.js';
 
 // outcomes are the three that an audit, or a step, comes to: its colours, its mark, its words, and those of a step.
 const outcomes = {
@@ -27,7 +28,12 @@ const names = { order: 'Reserved', award: 'Awarded', auction: 'Won the auction',
 
 const seconds = (s) => Date.parse(s.time) / 1000;
 
-const when = (s) => (Number.isFinite(seconds(s)) ? el('time', { class: 'time', datetime: s.time, title: at(seconds(s)) }, clock(seconds(s), true)) : el('span', { class: 'time' }));
+// when is the time of a step, in UTC; its day is said where the step before had another one.
+const when = (s, before) => {
+  const [t, b] = [seconds(s), before ? seconds(before) : NaN];
+  if (!Number.isFinite(t)) return el('span', { class: 'time' });
+  return el('time', { class: 'time', datetime: s.time, title: at(t) }, Number.isFinite(b) && utcDay(b) !== utcDay(t) && el('span', { class: 'day' }, utcDay(t)), utcClock(t, true));
+};
 
 const kept = { reserved: '0', paid: '0', returned: '0' };
 
@@ -49,9 +55,9 @@ const sum = (text) => text && el('div', { class: 'medium', 'data-moved': '' }, t
 function one(all, i) {
   const s = all[i];
   const [, colour, symbol] = shown(s.outcome);
-  return el('li', { id: `step-${i + 1}`, 'data-step': s.name }, when(s), el('span', { class: `mark ${colour}` }, icon(symbol), el('span', { class: 'unseen' }, shown(s.outcome)[4])),
-    el('div', {}, el('div', { class: 'medium' }, Object.hasOwn(names, s.name) ? names[s.name] : s.name), el('div', { class: 't2 small text' }, s.text),
-      s.problems?.length > 0 && el('ul', { class: 'bad small' }, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'warn small' }, `Not known: ${s.unknown}`)),
+  return el('li', { id: `step-${i + 1}`, 'data-step': s.name }, when(s, all[i - 1]), el('span', { class: `mark ${colour}` }, icon(symbol), el('span', { class: 'unseen' }, shown(s.outcome)[4])),
+    el('div', {}, el('div', { class: 'medium' }, Object.hasOwn(names, s.name) ? names[s.name] : s.name), el('div', { class: 't2 small text' }, sentence(s.text, seconds(s))),
+      s.problems?.length > 0 && el('ul', { class: 'bad small' }, s.problems.map((p) => el('li', {}, sentence(p, seconds(s))))), s.unknown && el('p', { class: 'warn small' }, `Not known: ${s.unknown}`)),
     el('div', { class: 'barcell' }, s.money && moneyBar(s.money)), el('div', { class: 'sigcell' }, sum(moved(all, i, i + 1)), s.transaction && address(s.transaction, 'transaction', { kind: 'tx' })));
 }
 
@@ -59,8 +65,8 @@ function one(all, i) {
 function many(all, { from, to, words }, open) {
   const last = all[to - 1];
   const transactions = new Set(all.slice(from, to).map((s) => s.transaction).filter(Boolean)).size;
-  return el('li', { class: 'fold' }, when(all[from]), el('span', { class: 'mark proof' }, icon('check'), el('span', { class: 'unseen' }, shown('right')[4])),
-    el('div', {}, el('button', { type: 'button', class: 'link medium', 'aria-expanded': 'false', on: { click: open } }, words), Number.isFinite(seconds(last)) && el('div', { class: 't2 small' }, 'until ', when(last))),
+  return el('li', { class: 'fold' }, when(all[from], all[from - 1]), el('span', { class: 'mark proof' }, icon('check'), el('span', { class: 'unseen' }, shown('right')[4])),
+    el('div', {}, el('button', { type: 'button', class: 'link medium', 'aria-expanded': 'false', on: { click: open } }, words), Number.isFinite(seconds(last)) && el('div', { class: 't2 small' }, 'until ', when(last, all[from]))),
     el('div', { class: 'barcell' }, last.money && moneyBar(last.money)), el('div', { class: 'sigcell' }, sum(moved(all, from, to)), transactions > 0 && el('span', { class: 't3 small' }, plural(transactions, 'transaction'))));
 }
 
@@ -78,5 +84,5 @@ export function steps(all) {
     first?.focus();
   }) : each(p))));
   draw();
-  return card({ name: 'Steps', count: all.length, end: wrong === 0 ? 'all checked' : `${plural(wrong, 'step')} not right or not known` }, list);
+  return card({ name: 'Steps', count: all.length, end: [wrong === 0 ? 'all checked' : `${plural(wrong, 'step')} not right or not known`, el('span', { class: 't3' }, 'times are UTC')] }, list);
 }

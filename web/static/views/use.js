@@ -32,6 +32,13 @@ const mean = (all) => (all.length ? all.reduce((a, b) => a + b, 0) / all.length 
 const total = (all) => (all.length ? all.reduce((a, b) => a + b, 0) : null);
 const ofGpus = (add, f) => (u) => add(u.gpus.filter((g) => !g.missing).map(f).filter((v) => v !== undefined && v !== null));
 
+// sized writes GiB of a whole, if there is one; what is small is in MiB.
+function sized(v, whole) {
+  const small = v > 0 && v < 0.1;
+  const unit = small ? 'MiB' : whole ? '' : 'GiB';
+  return spaced(three(small ? v * 1024 : v), [unit, whole && `of ${three(whole)} GiB`].filter(Boolean).join(' '));
+}
+
 // charts are the figures: what of a sample each line takes, and how its values are written.
 const charts = (u) => {
   const memory = total(u.gpus.map((g) => g.memoryMib)) / 1024 || undefined;
@@ -41,12 +48,12 @@ const charts = (u) => {
   const ram = u.memoryLimitBytes ? u.memoryLimitBytes / gib : undefined;
   return [
     u.gpus.length > 0 && { name: 'GPU', lines: [['busy', 's1', ofGpus(mean, (g) => g.percent)]], range: [0, 100], text: ([v]) => (v === null ? '–' : percent(v)) },
-    u.gpus.length > 0 && { name: 'GPU memory', lines: [['used', 's1', ofGpus(total, (g) => g.memoryUsedMib && g.memoryUsedMib / 1024)]], range: memory && [0, memory], text: ([v]) => (v === null ? '–' : spaced(three(v), memory ? `of ${three(memory)} GiB` : 'GiB')) },
+    u.gpus.length > 0 && { name: 'GPU memory', lines: [['used', 's1', ofGpus(total, (g) => g.memoryUsedMib && g.memoryUsedMib / 1024)]], range: memory && [0, memory], text: ([v]) => (v === null ? '–' : sized(v, memory)) },
     u.gpus.some((g) => g.powerMilliwatts !== undefined) && { name: 'Power', lines: [['power', 's2', ofGpus(total, (g) => g.powerMilliwatts && g.powerMilliwatts / 1000)]], range: limit && [0, limit], text: ([v]) => (v === null ? '–' : spaced(three(v), limit ? `of ${three(limit)} W` : 'W')) },
     u.gpus.some((g) => g.temperatureC !== undefined) && { name: 'Temperature', lines: [['hottest', 's2', ofGpus((all) => (all.length ? Math.max(...all) : null), (g) => g.temperatureC), false]], range: [30, 90], text: ([v]) => (v === null ? '–' : spaced(three(v), '°C')) },
     u.network && { name: 'Network', lines: [['sent', 's3', (x) => x.network && x.network.sentBytesPerSecond / 1e6], ['received', 's4', (x) => x.network && x.network.receivedBytesPerSecond / 1e6, false]], text: ([s, r]) => (s === null ? '–' : spaced(`${three(s)} ↑ ${three(r)} ↓`, 'MB/s')) },
     { name: 'CPU', lines: [['busy', 's5', (x) => x.cpus]], range: cpus && [0, cpus], text: ([v]) => (v === null ? '–' : spaced(three(v), cpus ? `of ${three(cpus)} cores` : 'cores')) },
-    { name: 'Memory', lines: [['used', 's5', (x) => x.memoryBytes / gib]], range: ram && [0, ram], text: ([v]) => (v === null ? '–' : spaced(three(v), ram ? `of ${three(ram)} GiB` : 'GiB')) },
+    { name: 'Memory', lines: [['used', 's5', (x) => x.memoryBytes / gib]], range: ram && [0, ram], text: ([v]) => (v === null ? '–' : sized(v, ram)) },
   ].filter(Boolean);
 };
 

@@ -81,6 +81,14 @@ const served = async () => {
 };
 for (let n = 0; !(await served()).includes('hello from the port') && n < 50; n++) await page.waitForTimeout(200);
 assert.match(await served(), /hello from the port/);
+// It is the lease's main act, and one of the ways to connect.
+const way = page.getByRole('link', { name: 'Open', exact: true });
+await way.waitFor();
+assert.equal(await way.getAttribute('href'), await link.getAttribute('href'));
+await page.getByText('On this computer, port 8080').waitFor();
+assert.equal(await page.getByRole('button', { name: 'Copy the URL of port 8080' }).locator('xpath=../code').getAttribute('title'), await link.getAttribute('href'));
+await look(page, 'a lease with an open port');
+await shot(page, 'lease-open', true);
 step('a port as a link');
 
 // Files: a folder, a file into it, and back as it was.
@@ -199,6 +207,14 @@ const put = total((m) => m.startsWith('+'));
 assert.equal(put, micros(await page.locator('.flow .v').first().innerText()), `what was reserved, of ${moved}`);
 assert.equal(total((m) => m.startsWith('\u2212')), await partOf('Came back to the customer'), `what came back, of ${moved}`);
 assert.equal(total((m) => m.startsWith('$')), await partOf('Provider') + await partOf('Fee'), `what was paid, of ${moved}`);
+// Steps are for people: no address stands in full, moments are of UTC, and the chart's head claims nothing of a lease that is over.
+const said = await page.locator('.tl').innerText();
+assert.doesNotMatch(said, /\b[1-9A-HJ-NP-Za-km-z]{32,44}\b(?<!gantry [a-z ]+\w+)|\d{4}-\d\d-\d\d \d\d:|USDC|\(s\)/, said);
+assert.match(said, /1 machine with 1 GPU for up to \d+\u00a0(min|h)/);
+await page.locator('.tl [data-step=award]').getByRole('button', { name: 'Copy keeper' }).waitFor();
+assert.match(await page.locator('.verdict .meta').innerText(), /1 × [A-Z]\w+.*\d+ \w+, \d\d:\d\d(:\d\d)? to \d\d:\d\d(:\d\d)? UTC, /s);
+await page.mouse.move(0, 0);
+assert.doesNotMatch(await page.locator('figure', { hasText: 'Money over time' }).locator('figcaption').innerText(), /\$/);
 const who = page.getByRole('complementary', { name: 'About this audit' });
 for (const party of ['customer', 'provider', 'keeper']) {
   await who.getByRole('button', { name: new RegExp(`^Copy .*${party}`) }).waitFor();

@@ -2,6 +2,8 @@ package ear
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/nvgpu"
@@ -9,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/attest/snp"
 	"github.com/gantry-market/gantry/attest/tdx"
 	"github.com/gantry-market/gantry/attest/tpm"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // tier is a trustworthiness tier of draft-ietf-rats-ar4si, in the order of its weight.
@@ -82,9 +85,13 @@ var runs = map[attest.Kind]string{
 // debugs is the check that nobody can look into the memory.
 var debugs = map[attest.Kind]string{attest.KindSNP: snp.CheckDebug, attest.KindTDX: tdx.CheckDebug}
 
-// ofPiece appraises a piece of evidence. What no device has signed, such as the inventory, is never affirmed.
-func ofPiece(p *policy.Piece) appraisal {
-	a := appraisal{Vector: map[string]int8{}, Attester: p.Claims, Verifier: map[string]any{"gantry-checks": lines(p.Checks)}}
+// ofPiece appraises a piece of evidence. What no device has signed, such as the inventory, is never affirmed. Neither is anything of a
+// piece that was refused, that lacks a check which the policy requires, or whose root is not the maker's.
+func ofPiece(p *policy.Piece, v policy.Verdict) appraisal {
+	a := appraisal{Vector: map[string]int8{}, Attester: map[string]string{}, Verifier: map[string]any{"gantry-checks": lines(p.Checks)}}
+	for name, value := range p.Claims {
+		a.Attester[name] = printable.Text(value)
+	}
 	claim := func(name string, o attest.Outcome, passed, failed int8) {
 		switch o {
 		case attest.Passed:
@@ -106,6 +113,9 @@ func ofPiece(p *policy.Piece) appraisal {
 		case checked(&p.Result, debugs[p.Kind]) == attest.Failed:
 			a.Vector["runtime-opaque"] = visibleMemory
 		}
+	}
+	if p.Err != nil || p.Lacks != "" || p.Synthetic() || v == policy.False {
+		maps.DeleteFunc(a.Vector, func(_ string, value int8) bool { return tierOf(value) == affirming })
 	}
 	for _, value := range a.Vector {
 		a.status = max(a.status, tierOf(value))
@@ -137,16 +147,17 @@ func weakest(r *attest.Result, names []string) attest.Outcome {
 // ofMachine appraises the bundle: what it is worth on chain, and what binds its pieces.
 func ofMachine(v *Verdict) appraisal {
 	c := &v.Claims
+	synthetic := slices.ContainsFunc(c.Pieces, func(p policy.Piece) bool { return p.Synthetic() })
 	a := appraisal{Verifier: map[string]any{
 		"gantry-tier": c.Tier, "gantry-node": v.Node.String(), "gantry-node-key": v.Key.String(), "gantry-evidence-hash": fmt.Sprintf("%x", c.EvidenceHash),
-		"gantry-device-root": fmt.Sprintf("%x", c.DeviceRoot), "gantry-simulated": c.Simulated, "gantry-checks": lines(c.Bundle.Checks),
+		"gantry-device-root": fmt.Sprintf("%x", c.DeviceRoot), "gantry-simulated": c.Simulated, "gantry-synthetic": synthetic, "gantry-checks": lines(c.Bundle.Checks),
 	}}
 	switch {
 	case c.Verdict == policy.False:
 		a.status = contraindicated
 	case v.Problem != "" || c.Verdict != policy.Sound:
 		a.status = warning
-	case c.Tier > 1 && !c.Simulated: // tier 1 is the machine's own word
+	case c.Tier > 1 && !c.Simulated && !synthetic: // tier 1 is the machine's own word
 		a.status = affirming
 	}
 	if v.Problem != "" {
@@ -159,7 +170,7 @@ func ofMachine(v *Verdict) appraisal {
 func lines(checks []attest.Check) [][3]string {
 	out := make([][3]string, len(checks))
 	for i, c := range checks {
-		out[i] = [3]string{c.Name, c.Outcome.String(), c.Detail}
+		out[i] = [3]string{c.Name, c.Outcome.String(), printable.Text(c.Detail)}
 	}
 	return out
 }

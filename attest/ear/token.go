@@ -50,7 +50,7 @@ func Sign(v Verdict, key ed25519.PrivateKey, now time.Time) (string, error) {
 	worst := none
 	for i := range v.Claims.Pieces {
 		p := &v.Claims.Pieces[i]
-		a := ofPiece(p)
+		a := ofPiece(p, v.Claims.Verdict)
 		submods[nameOf(p.Kind, p.Instance)] = a
 		worst = max(worst, a.status)
 	}

@@ -86,14 +86,14 @@ func TestWhatATokenAffirms(t *testing.T) {
 	}{
 		"a GPU with its chain and measurements":    {verdict(2, policy.Sound, gpu(nil)), "affirming", "affirming", "affirming", "gpu-0", map[string]int{"instance-identity": 2, "hardware": 2, "executables": 3}},
 		"measurements that were not compared":      {verdict(1, policy.Sound, gpu(map[string]attest.Outcome{nvgpu.CheckMeasurements: skipped})), "none", "none", "affirming", "gpu-0", map[string]int{"instance-identity": 2, "hardware": 2}},
-		"other measurements":                       {verdict(0, policy.Unproven, gpu(map[string]attest.Outcome{nvgpu.CheckMeasurements: failed})), "warning", "warning", "warning", "gpu-0", map[string]int{"instance-identity": 2, "hardware": 2, "executables": 33}},
+		"other measurements":                       {verdict(0, policy.Unproven, gpu(map[string]attest.Outcome{nvgpu.CheckMeasurements: failed})), "warning", "warning", "warning", "gpu-0", map[string]int{"executables": 33}},
 		"a chain that is not NVIDIA's":             {verdict(0, policy.Unproven, gpu(map[string]attest.Outcome{nvgpu.CheckChain: failed})), "contraindicated", "warning", "contraindicated", "gpu-0", map[string]int{"instance-identity": 97, "hardware": 97}},
 		"a chain that nobody has checked":          {verdict(0, policy.Sound, gpu(map[string]attest.Outcome{nvgpu.CheckChain: skipped})), "none", "none", "none", "gpu-0", nil},
 		"a TPM that nobody has seen open a secret": {verdict(1, policy.Sound, piece(attest.KindTPM, map[string]attest.Outcome{tpm.CheckActivation: skipped}, tpm.CheckEKChain, tpm.CheckActivation, tpm.CheckSignature, tpm.CheckPCRPolicy)), "none", "none", "none", "tpm", nil},
 		"a TPM":                         {verdict(2, policy.Sound, piece(attest.KindTPM, nil, tpm.CheckEKChain, tpm.CheckActivation, tpm.CheckSignature, tpm.CheckPCRPolicy)), "affirming", "affirming", "affirming", "tpm", map[string]int{"instance-identity": 2, "executables": 3}},
-		"a guest with a debugger":       {verdict(0, policy.Unproven, piece(attest.KindSNP, map[string]attest.Outcome{snp.CheckDebug: failed}, snp.CheckChain, snp.CheckDebug)), "contraindicated", "warning", "contraindicated", "snp", map[string]int{"instance-identity": 2, "hardware": 2, "runtime-opaque": 96}},
+		"a guest with a debugger":       {verdict(0, policy.Unproven, piece(attest.KindSNP, map[string]attest.Outcome{snp.CheckDebug: failed}, snp.CheckChain, snp.CheckDebug)), "contraindicated", "warning", "contraindicated", "snp", map[string]int{"runtime-opaque": 96}},
 		"an inventory alone":            {verdict(0, policy.Sound, piece(attest.KindInventory, nil, "format", "truth")), "none", "none", "none", "inventory", nil},
-		"an answer to another question": {verdict(0, policy.False, gpu(nil)), "contraindicated", "contraindicated", "affirming", "gpu-0", map[string]int{"instance-identity": 2, "hardware": 2, "executables": 3}},
+		"an answer to another question": {verdict(0, policy.False, gpu(nil)), "contraindicated", "contraindicated", "none", "gpu-0", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			token, err := Sign(c.v, signer, now)
@@ -107,7 +107,25 @@ func TestWhatATokenAffirms(t *testing.T) {
 	}
 	confidential := piece(attest.KindTDX, nil, tdx.CheckChain, tdx.CheckDebug, tdx.CheckMeasurement)
 	confidential.Confidential = true
-	require.Equal(t, map[string]int8{"instance-identity": 2, "hardware": 2, "executables": 3, "runtime-opaque": 2}, ofPiece(&confidential).Vector)
+	require.Equal(t, map[string]int8{"instance-identity": 2, "hardware": 2, "executables": 3, "runtime-opaque": 2}, ofPiece(&confidential, policy.Sound).Vector)
+}
+
+// A replayed or revoked piece, one that lacks what the policy requires, and one whose root is not the maker's affirm nothing.
+func TestARefusedPieceAffirmsNothing(t *testing.T) {
+	replayed := piece(attest.KindTDX, map[string]attest.Outcome{tdx.CheckReportData: failed}, tdx.CheckChain, tdx.CheckReportData, tdx.CheckMeasurement)
+	revoked := piece(attest.KindSNP, map[string]attest.Outcome{snp.CheckRevoked: failed}, snp.CheckChain, snp.CheckRevoked, snp.CheckMeasurement)
+	lacking, synthetic := gpu(nil), gpu(nil)
+	lacking.Lacks = "revocation was not covered"
+	synthetic.Claims["synthetic"] = "true"
+	for i, p := range []policy.Piece{replayed, revoked, lacking, synthetic} {
+		a := ofPiece(&p, policy.Sound)
+		require.Empty(t, a.Vector, i)
+		require.NotEqual(t, affirming, a.status, i)
+	}
+	token, err := Sign(verdict(2, policy.Sound, synthetic), signer, now)
+	require.NoError(t, err)
+	require.Equal(t, "none", read(t, token).Status)
+	require.Equal(t, true, read(t, token).Submods[Machine].Verifier["gantry-synthetic"])
 }
 
 // What a verifier expects of a bundle counts, simulated GPUs affirm nothing, and old evidence gives no token.

@@ -73,7 +73,12 @@ type Piece struct {
 	attest.Result
 	// Err is the first failure, nil if nothing failed.
 	Err error
+	// Lacks is the first check that the policy requires of such evidence and that has not passed, in words; empty for none.
+	Lacks string
 }
+
+// Synthetic reports whether the piece rests on a root that is not the maker's.
+func (p *Piece) Synthetic() bool { return p.Claims[claimSynthetic] == "true" }
 
 // OnChain is what a report says of a bundle.
 type OnChain struct {

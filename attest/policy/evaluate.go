@@ -186,6 +186,7 @@ func (e *evaluation) piece(i int) {
 		out.Err = fmt.Errorf("%s %d: a check failed: %w", ev.Kind, ev.Instance, attest.ErrPolicy)
 	}
 	out.Kind, out.Instance = ev.Kind, ev.Instance
+	out.Lacks = e.p.lacks(&out.Result)
 	if out.Err != nil {
 		out.Err = fmt.Errorf("%s %d: %w", ev.Kind, ev.Instance, out.Err)
 		verdict := min(verdictOf(&out.Result, out.Err), e.blame())
@@ -194,9 +195,7 @@ func (e *evaluation) piece(i int) {
 		}
 		e.failed(out.Err, verdict)
 	}
-	if out.Claims[claimSynthetic] == "true" {
-		e.synthetic = true
-	}
+	e.synthetic = e.synthetic || out.Synthetic()
 	for _, d := range out.Devices {
 		e.c.Devices = append(e.c.Devices, Device{DeviceHash(d.Identity), d.Model, ev.Kind, ev.Instance})
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 )
 
-// Sign checks a bundle as [Verify] does, and signs the verdict as an attestation result for other verifiers (attest/ear). build is the
-// version of this program. Error: a [service.Failure] for evidence that is worth nothing any more.
+// Sign checks a bundle as it is worth now, whatever time it names itself, and signs the verdict as an attestation result for other
+// verifiers (attest/ear). build is the version of this program. Error: a [service.Failure] for evidence that is worth nothing any more.
 func Sign(r *Request, key solana.PrivateKey, build string, now time.Time) (Evidence, string, error) {
-	v, err := verify(r)
+	current := *r
+	current.At = now
+	v, err := verify(&current)
 	if err != nil {
 		return Evidence{}, "", err
 	}

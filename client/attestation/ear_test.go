@@ -1,6 +1,7 @@
 package attestation
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"strings"
@@ -44,6 +45,15 @@ func TestAVerdictIsSigned(t *testing.T) {
 	require.False(t, out.OK)
 	require.Contains(t, body(token), `"ear_status":"warning"`)
 	require.Contains(t, body(token), "at least 2 is wanted")
+
+	b.Created += 3600 // from the future
+	require.NoError(t, b.Sign(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{6}, ed25519.SeedSize))))
+	r = asked(b)
+	out, token, err = Sign(r, key, "v1", made)
+	require.NoError(t, err)
+	require.False(t, out.OK)
+	require.NotContains(t, body(token), `"ear_status":"affirming"`)
+	b.Created -= 3600
 
 	var f *service.Failure
 	_, token, err = Sign(r, key, "v1", time.Now())

@@ -20,22 +20,26 @@ export class Problem extends Error {
   }
 }
 
-// early is an answer that early.js has asked for, once. A server that did not answer then is asked again.
-function early(path) {
-  const answer = globalThis.early?.get(path);
-  globalThis.early?.delete(path);
+// earlyFor is how long an answer of early.js counts, milliseconds.
+const earlyFor = 10_000;
+
+// early is an answer that early.js has asked for with this token, once. A server that did not answer then is asked again.
+function early(path, token) {
+  const e = globalThis.early;
+  if (!e || e.token !== token || Date.now() > e.at + earlyFor) return null;
+  const answer = e.answers.get(path);
+  e.answers.delete(path);
   return answer;
 }
 
-// send asks the server, with the token. A body is a file as it is, or becomes a document.
-async function send(method, path, { body, headers, signal }) {
+// send asks the server, with a token. A body is a file as it is, or becomes a document.
+async function send(method, path, token, { body, headers, signal }) {
   const h = new Headers(headers);
-  const token = sessionStorage.getItem(where);
   const file = body instanceof Blob;
   if (token) h.set('Authorization', `Bearer ${token}`);
   if (body !== undefined) h.set('Content-Type', file ? 'application/octet-stream' : 'application/json');
   try {
-    const answer = method === 'GET' && await early(path);
+    const answer = method === 'GET' && await early(path, token);
     signal?.throwIfAborted();
     return answer || await fetch(path, { method, headers: h, body: body === undefined || file ? body : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
   } catch (err) {
@@ -46,17 +50,20 @@ async function send(method, path, { body, headers, signal }) {
 
 // ask sends a request and returns its answer's status and document.
 export async function ask(method, path, options = {}) {
-  return answered(path, await send(method, path, options));
+  const token = sessionStorage.getItem(where);
+  return answered(path, token, await send(method, path, token, options));
 }
 
 // content is a file of the server's.
 export async function content(path, signal) {
-  const res = await send('GET', path, { signal });
-  return res.ok ? res.blob() : answered(path, res);
+  const token = sessionStorage.getItem(where);
+  const res = await send('GET', path, token, { signal });
+  return res.ok ? res.blob() : answered(path, token, res);
 }
 
-// answered reads the document of an answer, which is an error where the server says so.
-async function answered(path, res) {
+// answered reads the document of an answer, which is an error where the server says so. A token that is refused is forgotten, unless
+// the browser has signed in with another one meanwhile.
+async function answered(path, token, res) {
   if (res.status === 204) return { status: 204 };
   let document;
   try {
@@ -65,7 +72,7 @@ async function answered(path, res) {
     throw new Problem({ title: 'No answer', detail: `the server has answered with status ${res.status} and no JSON`, nextStep: 'look at its log' }, res.status);
   }
   if (!res.ok) {
-    if (res.status === 401 && path !== signInPath) {
+    if (res.status === 401 && path !== signInPath && token === sessionStorage.getItem(where)) {
       forget();
       dispatchEvent(new CustomEvent('gantry-out', { detail: document }));
     }

@@ -13,5 +13,5 @@
     }
   }
   for (const path of Object.keys(answers)) answers[path] = answers[path].catch(() => null); // it is asked again, and the error is said then
-  globalThis.early = new Map(Object.entries(answers));
+  globalThis.early = { token, at: Date.now(), answers: new Map(Object.entries(answers)) };
 })();

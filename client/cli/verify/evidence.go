@@ -72,10 +72,15 @@ func verifyEvidence(c *cli.Context, s command.Streams) error {
 		return err
 	}
 	var out attestation.Evidence
-	if c.IsSet(flagEAR) {
+	switch {
+	case c.IsSet(flagEAR) && c.IsSet("at"):
+		return service.Usage(fmt.Sprintf("--%s signs what the evidence is worth now", flagEAR), "leave --at out")
+	case c.IsSet(flagEAR):
 		out, err = signEvidence(c, s, r)
-	} else if out, err = attestation.Verify(r); err == nil {
-		err = s.Print(c, out, func(w *terminal.Page) { printEvidence(w, &out, c.String("at") != "") })
+	default:
+		if out, err = attestation.Verify(r); err == nil {
+			err = s.Print(c, out, func(w *terminal.Page) { printEvidence(w, &out, c.String("at") != "") })
+		}
 	}
 	if err == nil && !out.OK {
 		err = &service.Failure{Code: service.CodeRefused, Reason: "evidence refused: " + out.Problem, Advice: "see the failed checks above", Told: true}

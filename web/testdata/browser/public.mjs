@@ -17,7 +17,7 @@ page.on('request', (r) => {
 await page.goto(origin);
 await heading(page, 'Market');
 await page.locator('.offers tbody tr').first().waitFor();
-assert.deepEqual(await page.evaluate(() => [...globalThis.early.keys()]), ['/v1/offers?q=real&sort=award'], 'what was asked early is used: about the server, and the offers of a local network');
+assert.deepEqual(await page.evaluate(() => [...globalThis.early.answers.keys()]), ['/v1/offers?q=real&sort=award'], 'what was asked early is used: about the server, and the offers of a local network');
 assert.equal(asked.filter((p) => p === '/page/about').length, 1, 'and not asked twice');
 assert.equal(await page.getByRole('link', { name: /^Rent / }).count(), 0, 'this server buys for nobody');
 assert.equal(await page.getByRole('link', { name: 'Wallet' }).count(), 0);

@@ -47,8 +47,9 @@ func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error 
 // other leases.
 func (a *Agent) openVirtual() error {
 	s, wanted := a.cfg.Guest.Settings()
-	if !wanted {
-		return nil
+	left, err := guestvm.Left(a.cfg.GuestsDir())
+	if err != nil || !wanted && !left { // guests of earlier settings go on
+		return err
 	}
 	o := guestvm.Options{Settings: s, Folder: a.cfg.GuestsDir(), Log: a.log.With().Str("part", "guests").Logger()}
 	if !a.local { // on a local network a guest fetches its image from the machine itself
@@ -70,12 +71,13 @@ func (a *Agent) openVirtual() error {
 		}
 		o.Network = net.Plan
 	}
-	var err error
 	if a.virtual, err = guestvm.New(a.runtime, o); err != nil {
 		return err
 	}
 	a.runtime = a.virtual
 	switch err := s.Check(); {
+	case !wanted:
+		a.log.Info().Msg("the settings name no image of measured guests any more: those that run go on, and new ones are declined")
 	case err != nil:
 		a.log.Error().Err(err).Msg("measured guests cannot start: orders with --guest are declined")
 	case s.Accelerator == guestvm.TCG:

@@ -62,9 +62,22 @@ func (g *guest) run(ctx context.Context, boot bootFunc, o Options, share Share) 
 	defer unused.Stop()
 	select {
 	case <-m.over:
-		g.end(ReasonGuestEnded)
+		g.ended(ctx)
 	case <-ctx.Done(): // of the supervisor, or by end itself
 		g.end(reasonSupervisor)
+	}
+}
+
+// shutdownLag is how much later than its guest a supervisor may be told that the machine is switched off.
+const shutdownLag = time.Second
+
+// ended notes that the guest is over, and why: by itself, or because the machine is switched off, which ends all processes.
+func (g *guest) ended(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		g.end(reasonSupervisor)
+	case <-time.After(shutdownLag):
+		g.end(ReasonGuestEnded)
 	}
 }
 
@@ -137,10 +150,12 @@ func (g *guest) start(ctx context.Context, spec runtime.Spec) error {
 	g.brought = nil
 	g.state = state{Phase: runtime.Running, StartedAt: time.Now().UTC(), Spec: spec}
 	if err := g.state.write(g.dir); err != nil {
+		g.state = state{}
+		g.cancel() // no agent would know of the job
 		return err
 	}
 	g.extend(spec.Limits.Wall)
-	go g.follow(m)
+	go g.follow(ctx, m)
 	return nil
 }
 
@@ -166,7 +181,7 @@ func (g *guest) extend(left time.Duration) {
 }
 
 // follow keeps the sealed records until the last one.
-func (g *guest) follow(m *machine) {
+func (g *guest) follow(ctx context.Context, m *machine) {
 	touched, stop := context.WithCancel(context.Background())
 	defer stop()
 	go g.touch(touched)
@@ -182,7 +197,7 @@ func (g *guest) follow(m *machine) {
 		g.end(runtime.ReasonDisk)
 	default:
 		g.log.Warn().Err(err).Msg("a guest gives no more records, and its job is not over")
-		g.end(ReasonGuestEnded)
+		g.ended(ctx)
 	}
 }
 

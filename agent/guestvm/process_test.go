@@ -205,10 +205,15 @@ func processesOf(t *testing.T, g *remote) (p runRecord) {
 // nothingLeft: no process, no file.
 func nothingLeft(t *testing.T, p runRecord) {
 	t.Helper()
+	nothingRuns(t, p)
+	require.NoDirExists(t, p.Folder)
+}
+
+func nothingRuns(t *testing.T, p runRecord) {
+	t.Helper()
 	for name, id := range map[string]runtime.ProcID{"supervisor": p.Supervisor, "QEMU": p.QEMU, "TPM": p.TPM} {
 		require.Eventually(t, func() bool { return !id.Alive() }, time.Minute, poll, name)
 	}
-	require.NoDirExists(t, p.Folder)
 }
 
 // An agent is killed with SIGKILL, at any step of a guest. Machine, TPM and supervisor go on. The next agent does what is left, has each
@@ -290,6 +295,8 @@ func TestAKilledSupervisor(t *testing.T) {
 	for _, id := range []runtime.ProcID{p.Supervisor, p.QEMU, p.TPM} {
 		require.Eventually(t, func() bool { return !id.Alive() }, time.Minute, poll)
 	}
+	// The first thread of a process is gone before the others, which hold its lock until they are.
+	require.Eventually(t, func() bool { return !g.supervised() }, time.Minute, poll)
 	killed := time.Now()
 	require.DirExists(t, p.Folder)
 	// What it was writing may be half there.
@@ -378,6 +385,52 @@ func TestASupervisorIsToldToEnd(t *testing.T) {
 	st, err := r.Status(t.Context(), "lease")
 	require.NoError(t, err)
 	require.Equal(t, runtime.Lost, st.Phase)
+}
+
+// A machine that is switched off ends all processes at once. The guest's end, which comes first, is not the guest's own.
+func TestAGuestAndItsSupervisorAreToldToEnd(t *testing.T) {
+	r := killedAgent(t, "runs")
+	p := processesOf(t, r.guestOf("lease"))
+	require.NoError(t, p.QEMU.Signal(syscall.SIGKILL))
+	time.Sleep(shutdownLag / 4)
+	require.NoError(t, p.Supervisor.Signal(syscall.SIGTERM))
+	nothingLeft(t, p)
+	st, err := r.Status(t.Context(), "lease")
+	require.NoError(t, err)
+	require.Equal(t, runtime.Lost, st.Phase)
+}
+
+// A supervisor that hangs is killed within the time of one action, and takes its guest along.
+func TestASupervisorThatHangs(t *testing.T) {
+	r := killedAgent(t, "runs")
+	p := processesOf(t, r.guestOf("lease"))
+	require.NoError(t, p.Supervisor.Signal(syscall.SIGSTOP))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // as package lease gives an action
+	defer cancel()
+	_, err := r.Stop(ctx, "lease", time.Second)
+	require.NoError(t, err)
+	nothingLeft(t, p)
+}
+
+// An agent that was killed while it removed a lease's folder starts again, and so does one with a lease that cannot be read.
+func TestHalfAFolder(t *testing.T) {
+	r := killedAgent(t, "runs")
+	g := r.guestOf("lease")
+	p := processesOf(t, g)
+	require.NoError(t, p.Supervisor.Signal(syscall.SIGKILL))
+	nothingRuns(t, p)
+	require.Eventually(t, func() bool { return !g.supervised() }, time.Minute, poll)
+	require.NoError(t, errors.Join(os.Remove(filepath.Join(g.dir, planFile)), os.Remove(filepath.Join(g.dir, stateFile))))
+	broken := r.dir("broken")
+	require.NoError(t, os.MkdirAll(broken, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(broken, stateFile), []byte("{"), 0o600))
+	left, err := Left(r.o.Folder)
+	require.NoError(t, err)
+	require.True(t, left)
+	next, err := New(none{}, r.o)
+	require.NoError(t, err)
+	require.NoDirExists(t, g.dir)
+	require.NotNil(t, next.guestOf("broken"), "it is tried again")
 }
 
 // What reaches a supervisor in pieces, or is none of its requests, does it no harm.

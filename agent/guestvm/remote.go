@@ -22,6 +22,9 @@ const (
 	poll = 20 * time.Millisecond
 	// endLimit is how long a supervisor may take to end its guest. One that takes longer is killed, and takes the guest along.
 	endLimit = 30 * time.Second
+	// stopLimit is that for a guest that is asked to stop. It is shorter than the time of one action of an agent, so that the supervisor is
+	// killed within that.
+	stopLimit = 10 * time.Second
 )
 
 // remote is a lease's guest as an agent sees it: what is in its folder, and what its supervisor answers. Several agents, one after the
@@ -75,7 +78,10 @@ func (g *remote) sweep() error {
 		}
 	}
 	var p plan
-	if err := readFile(g.dir, planFile, &p); err != nil || p.Network == nil {
+	switch err := readFile(g.dir, planFile, &p); {
+	case errors.Is(err, fs.ErrNotExist): // an agent was killed while it removed the folder
+		return nil
+	case err != nil || p.Network == nil:
 		return err
 	}
 	return p.Network.Detach(g.lease)
@@ -128,22 +134,26 @@ func (g *remote) session(ctx context.Context) (c *control.Client, fresh bool, er
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	port, err := ask(ctx, g.dir, request{Do: doAsk})
-	if errors.Is(err, errAway) {
-		if g.supervised() {
-			return nil, false, ErrBoots
-		}
+	if err == nil {
+		g.client, err = control.NewClient(ctx, port)
+	}
+	var said *remoteError
+	switch {
+	case err == nil:
+		return g.client, true, nil
+	case errors.As(err, &said):
+		return nil, false, err
+	case g.supervised(): // it listens later, or is slow
+		return nil, false, fmt.Errorf("%w: %w", ErrBoots, err)
+	case errors.Is(err, errAway):
 		return nil, false, ErrNoGuest
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	g.client, err = control.NewClient(ctx, port)
-	return g.client, true, err
+	return nil, false, err
 }
 
 // stop ends the guest, and waits for its supervisor's end.
 func (g *remote) stop(ctx context.Context) error {
-	for end := time.Now().Add(endLimit); g.supervised(); {
+	for end := time.Now().Add(stopLimit); g.supervised(); {
 		if time.Now().After(end) {
 			return g.kill()
 		}

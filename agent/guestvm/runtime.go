@@ -48,14 +48,13 @@ func New(inner runtime.Runtime, o Options) (*Runtime, error) {
 	for _, lease := range known {
 		g := &remote{lease: lease, dir: r.dir(lease)}
 		s, live, err := g.look()
-		if err != nil {
-			return nil, err
-		}
-		if s.Phase == "" && !live { // it had no job, and another guest can take it
-			if err := g.remove(); err != nil {
-				return nil, err
+		if err == nil && s.Phase == "" && !live { // it had no job, and another guest can take it
+			if err = g.remove(); err == nil {
+				continue
 			}
-			continue
+		}
+		if err != nil { // other leases go on; whatever is done with this one tries again
+			o.Log.Error().Err(err).Str("lease", lease).Msg("a guest of an earlier agent cannot be looked at, or removed")
 		}
 		if live {
 			o.Log.Info().Str("lease", lease).Str("job", string(s.Phase)).Msg("the measured guest of an earlier agent goes on")
@@ -63,6 +62,12 @@ func New(inner runtime.Runtime, o Options) (*Runtime, error) {
 		r.guests[lease] = g
 	}
 	return r, nil
+}
+
+// Left reports whether there are guests in a folder, or what is left of some.
+func Left(folder string) (bool, error) {
+	known, err := leases(folder)
+	return len(known) > 0, err
 }
 
 // Live are the leases whose guests run, in a folder of guests.

@@ -25,6 +25,7 @@ import (
 	"github.com/gantry-market/gantry/attest/seal"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // InternalCommand is the hidden subcommand under which the agent's binary must call [InternalMain] before it does anything else, as
@@ -209,11 +210,15 @@ func (g *guest) serve(ctx context.Context, l net.Listener) {
 	defer connections.Wait()
 	for {
 		c, err := l.Accept()
-		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
-				g.log.Error().Err(err).Msg("agents cannot reach this guest any more")
-			}
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil: // such as no free descriptor
+			g.log.Error().Err(err).Msg("an agent cannot reach this guest now")
+			if wait.For(ctx, time.Second) != nil {
+				return
+			}
+			continue
 		}
 		connections.Go(func() {
 			defer c.Close()

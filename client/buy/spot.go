@@ -44,11 +44,11 @@ func (d *deal) interruptedBy(ctx context.Context, l market.Lease, st messages.Le
 const seenOverTime = 5 * time.Second
 
 // statusOver is how a job ended whose lease is over. Until its machine has seen that, it calls a job that it has stopped one that has
-// ended.
+// ended. How a job in a measured guest has ended is not the machine's to say.
 func (d *deal) statusOver(ctx context.Context, l market.Lease, st messages.LeaseStatus) messages.LeaseStatus {
 	ctx, cancel := context.WithTimeout(ctx, seenOverTime)
 	defer cancel()
-	for st.State == messages.LeaseExited && wait.For(ctx, 200*time.Millisecond) == nil {
+	for !d.p.Guest && st.State == messages.LeaseExited && wait.For(ctx, 200*time.Millisecond) == nil {
 		if next, err := d.remote.Status(ctx, l); err == nil {
 			st = next
 		}

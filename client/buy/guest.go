@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -89,28 +90,67 @@ func (r *Remote) JobStatus(ctx context.Context, l market.Lease) (messages.LeaseS
 	if err != nil || len(keys) == 0 {
 		return said, err
 	}
-	if !r.Ends.knows(l.Address) { // the end is the last record of the output, and opens behind the others alone
-		_, _, err := r.Logs().Read(ctx, l, 0, false, func(service.Output) error { return nil })
-		var untrue *service.Failure
-		var refusal *service.RefusedByNode
-		if err != nil && !errors.As(err, &untrue) && !errors.As(err, &refusal) {
+	if !r.Ends.knows(l.Address, said.OutputBytes) { // the end is the last record of the output, and opens behind the others alone
+		if err := r.readEnd(ctx, l, said.OutputBytes); err != nil {
 			return said, err
 		}
 	}
 	return r.Ends.ended(l.Address, said), nil
 }
 
-// GuestEnds are how jobs in measured guests have ended, as these say. The zero value knows none. It is safe for concurrent use.
-type GuestEnds struct {
-	mu sync.Mutex
-	of map[solana.PublicKey]control.End
+// endTime is how long the output is read for its end when somebody asks how a job stands.
+const endTime = 10 * time.Second
+
+// readEnd reads the output of a guest for its end. Output that ends without it, or that is not the guest's, is read once.
+func (r *Remote) readEnd(ctx context.Context, l market.Lease, bytes uint64) error {
+	limited, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	_, _, err := r.Logs().Read(limited, l, 0, false, func(service.Output) error { return nil })
+	var untrue *service.Failure
+	var refusal *service.RefusedByNode
+	switch {
+	case err == nil:
+		r.Ends.noteSilence(l.Address, bytes, "")
+	case limited.Err() != nil && ctx.Err() == nil:
+		return network(fmt.Sprintf("the guest's word on the end of the job of lease %s is behind %d bytes of output, which could not be read in %s", l.Address, bytes, endTime),
+			"read the output first: gantry logs "+l.Address.String(), err)
+	case errors.As(err, &untrue):
+		r.Ends.noteSilence(l.Address, bytes, untrue.Reason)
+	case !errors.As(err, &refusal):
+		return err
+	}
+	return nil
 }
 
-func (g *GuestEnds) knows(lease solana.PublicKey) bool {
+// GuestEnds are how jobs in measured guests have ended, as these say. The zero value knows none. It is safe for concurrent use.
+type GuestEnds struct {
+	mu     sync.Mutex
+	of     map[solana.PublicKey]control.End
+	silent map[solana.PublicKey]silence
+}
+
+// silence is output that was read and has no end: how long it was, and what is wrong with it.
+type silence struct {
+	bytes uint64
+	why   string
+}
+
+// knows reports whether output that is so long need not be read.
+func (g *GuestEnds) knows(lease solana.PublicKey, bytes uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, known := g.of[lease]
-	return known
+	s, silent := g.silent[lease]
+	return known || silent && s.bytes == bytes
+}
+
+func (g *GuestEnds) noteSilence(lease solana.PublicKey, bytes uint64, why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.silent == nil {
+		g.silent = map[solana.PublicKey]silence{}
+	}
+	g.silent[lease] = silence{bytes, why}
 }
 
 func (g *GuestEnds) note(lease solana.PublicKey, end control.End) {
@@ -126,13 +166,17 @@ func (g *GuestEnds) note(lease solana.PublicKey, end control.End) {
 func (g *GuestEnds) ended(lease solana.PublicKey, said messages.LeaseStatus) messages.LeaseStatus {
 	g.mu.Lock()
 	end, known := g.of[lease]
+	why := g.silent[lease].why
 	g.mu.Unlock()
 	switch {
 	case !known && (said.State == messages.LeaseExited || said.State == messages.LeaseBroken):
 		if said.ExitCode <= 0 {
 			said.State, said.ExitCode = messages.LeaseBroken, exitUnknown
 		}
-		said.Detail = "the guest's word on the end of the job did not come; the machine says: " + printable.Text(said.Detail)
+		if why != "" {
+			why = " (" + why + ")"
+		}
+		said.Detail = "the guest's word on the end of the job did not come" + why + "; the machine says: " + printable.Text(said.Detail)
 	case known && end.Failed != "":
 		said.State, said.ExitCode, said.Detail = messages.LeaseBroken, exitNotRun, "the guest could not run the job: "+printable.Text(end.Failed)
 	case known:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/nvgpu"
@@ -11,7 +13,6 @@ import (
 	"github.com/gantry-market/gantry/attest/snp"
 	"github.com/gantry-market/gantry/attest/tdx"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // tier is a trustworthiness tier of draft-ietf-rats-ar4si, in the order of its weight.
@@ -90,7 +91,7 @@ var debugs = map[attest.Kind]string{attest.KindSNP: snp.CheckDebug, attest.KindT
 func ofPiece(p *policy.Piece, v policy.Verdict) appraisal {
 	a := appraisal{Vector: map[string]int8{}, Attester: map[string]string{}, Verifier: map[string]any{"gantry-checks": lines(p.Checks)}}
 	for name, value := range p.Claims {
-		a.Attester[name] = printable.Text(value)
+		a.Attester[name] = plain(value)
 	}
 	claim := func(name string, o attest.Outcome, passed, failed int8) {
 		switch o {
@@ -170,7 +171,17 @@ func ofMachine(v *Verdict) appraisal {
 func lines(checks []attest.Check) [][3]string {
 	out := make([][3]string, len(checks))
 	for i, c := range checks {
-		out[i] = [3]string{c.Name, c.Outcome.String(), printable.Text(c.Detail)}
+		out[i] = [3]string{c.Name, c.Outcome.String(), plain(c.Detail)}
 	}
 	return out
+}
+
+// plain is a text of the machine's without what moves or hides text.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }

@@ -126,6 +126,12 @@ func TestARefusedPieceAffirmsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "none", read(t, token).Status)
 	require.Equal(t, true, read(t, token).Submods[Machine].Verifier["gantry-synthetic"])
+
+	hostile := gpu(nil)
+	hostile.Claims["driver"], hostile.Checks[0].Detail = "550\u202e\x1b[2J", "fine\nand more"
+	a := ofPiece(&hostile, policy.Sound)
+	require.Equal(t, "550\ufffd\ufffd[2J", a.Attester["driver"])
+	require.Equal(t, "fine\ufffdand more", a.Verifier["gantry-checks"].([][3]string)[0][2])
 }
 
 // What a verifier expects of a bundle counts, simulated GPUs affirm nothing, and old evidence gives no token.

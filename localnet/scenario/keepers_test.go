@@ -167,6 +167,21 @@ func TestKeepersThatBreak(t *testing.T) {
 	before, _, _ := received.count()
 	require.Eventually(t, func() bool { now, _, _ := received.count(); return now > before+20 }, time.Minute, 200*time.Millisecond, "the market goes on")
 
+	// One that was killed often starts again after a pause. It has its lock when it signs again.
+	first := func() int {
+		received.mu.Lock()
+		defer received.mu.Unlock()
+		signed := 0
+		for k := range received.signed {
+			if k.Keeper == keepers[0].Address() {
+				signed++
+			}
+		}
+		return signed
+	}
+	had := first()
+	require.Eventually(t, func() bool { return first() > had }, time.Minute, 200*time.Millisecond)
+
 	data := func(w seed.Wallet) string { return filepath.Join(n.Dir(), "keepers", w.Name) }
 	// A second process, with another data folder.
 	out, failed := output(t, 30*time.Second, keeperArgs(n, keepers[0], t.TempDir()))

@@ -76,19 +76,14 @@ func Sign(v Verdict, key ed25519.PrivateKey, now time.Time) (string, error) {
 	return signed, nil
 }
 
-// names are the submodules of kinds of evidence, as sections of policies name the kinds.
-var names = map[attest.Kind]string{
-	attest.KindInventory: "inventory", attest.KindGuest: "guest", attest.KindNVGPU: "gpu", attest.KindTPM: "tpm", attest.KindSNP: "snp", attest.KindTDX: "tdx", attest.KindSeal: "lease",
-}
-
-// nameOf is the submodule of a piece. A machine has one of each kind but GPUs, which have their index.
+// nameOf is the submodule of a piece: the kind, as policies name it. A machine has one of each kind but GPUs, which have their index.
 func nameOf(kind attest.Kind, instance uint16) string {
-	name, ok := names[kind]
+	name := policy.KindKey(kind)
 	switch {
-	case !ok:
+	case name == "":
 		return fmt.Sprintf("kind-%d-%d", kind, instance)
 	case kind == attest.KindNVGPU:
-		return fmt.Sprintf("gpu-%d", instance)
+		return fmt.Sprintf("%s-%d", name, instance)
 	}
 	return name
 }

@@ -93,7 +93,7 @@ func (e *evaluation) bindings() {
 
 // lacks returns the first required check of a kind that a result does not have, or "".
 func (p Policy) lacks(r *attest.Result) string {
-	for _, name := range p.Require[kindKey(r.Kind)] {
+	for _, name := range p.Require[KindKey(r.Kind)] {
 		if !passed(r, name) {
 			return fmt.Sprintf("%s: %q did not pass%s", r.Kind, name, detail(r, name))
 		}

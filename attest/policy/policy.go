@@ -62,7 +62,8 @@ var kindKeys = map[attest.Kind]string{
 	attest.KindTDX: "tdx", attest.KindGuest: "guest", attest.KindSeal: "lease",
 }
 
-func kindKey(k attest.Kind) string { return kindKeys[k] }
+// KindKey is the word for a kind of evidence in policies; "" for one that they do not know.
+func KindKey(k attest.Kind) string { return kindKeys[k] }
 
 // Parse reads a policy document in any formatting. Fields that it does not know are refused, as they could be meant to
 // be strict. Error: ErrDocument.

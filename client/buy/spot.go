@@ -46,9 +46,12 @@ const seenOverTime = 5 * time.Second
 // statusOver is how a job ended whose lease is over. Until its machine has seen that, it calls a job that it has stopped one that has
 // ended. How a job in a measured guest has ended is not the machine's to say.
 func (d *deal) statusOver(ctx context.Context, l market.Lease, st messages.LeaseStatus) messages.LeaseStatus {
+	if d.p.Guest {
+		return st
+	}
 	ctx, cancel := context.WithTimeout(ctx, seenOverTime)
 	defer cancel()
-	for !d.p.Guest && st.State == messages.LeaseExited && wait.For(ctx, 200*time.Millisecond) == nil {
+	for st.State == messages.LeaseExited && wait.For(ctx, 200*time.Millisecond) == nil {
 		if next, err := d.remote.Status(ctx, l); err == nil {
 			st = next
 		}

@@ -117,9 +117,10 @@ export function at(seconds) {
   return `${t.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })}, ${t.toLocaleTimeString('en-GB', { timeZone: 'UTC' })} UTC`;
 }
 
-export const clock = (seconds, withSeconds = false) => new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: withSeconds ? '2-digit' : undefined });
+// clock and day are in the time of the browser, or in that of a zone.
+export const clock = (seconds, withSeconds = false, timeZone = undefined) => new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: withSeconds ? '2-digit' : undefined, timeZone });
 
-export const day = (seconds) => new Date(seconds * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+export const day = (seconds, timeZone = undefined) => new Date(seconds * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone });
 
 const moment = (seconds, text) => el('time', { datetime: new Date(seconds * 1000).toISOString(), title: at(seconds) }, text);
 

@@ -23,7 +23,8 @@ const (
 	maxOutput = 256 << 20
 )
 
-// unusedFor is how long a guest that answers may wait for its job. It matters only when there is no agent that ends it with its lease.
+// unusedFor is how long a guest may wait for its job after the boot. It counts only while no agent runs: an agent ends the guest with its
+// lease.
 const unusedFor = 6 * time.Hour
 
 // guest is that of a lease, in its supervisor: it boots, waits for its job, runs it, and is over.

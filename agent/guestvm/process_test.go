@@ -375,29 +375,24 @@ func TestTheNetworkOfAGuestOutlivesItsAgent(t *testing.T) {
 	}
 }
 
-// A supervisor that is asked to end, as by a machine that is switched off, ends its guest and says that the job is lost.
+// A supervisor that is asked to end ends its guest and says that the job is lost. A machine that is switched off ends all processes at
+// once: the guest's end, which may come first, is not the guest's own.
 func TestASupervisorIsToldToEnd(t *testing.T) {
-	r := killedAgent(t, "runs")
-	g := r.guestOf("lease")
-	p := processesOf(t, g)
-	require.NoError(t, p.Supervisor.Signal(syscall.SIGTERM))
-	nothingLeft(t, p)
-	st, err := r.Status(t.Context(), "lease")
-	require.NoError(t, err)
-	require.Equal(t, runtime.Lost, st.Phase)
-}
-
-// A machine that is switched off ends all processes at once. The guest's end, which comes first, is not the guest's own.
-func TestAGuestAndItsSupervisorAreToldToEnd(t *testing.T) {
-	r := killedAgent(t, "runs")
-	p := processesOf(t, r.guestOf("lease"))
-	require.NoError(t, p.QEMU.Signal(syscall.SIGKILL))
-	time.Sleep(shutdownLag / 4)
-	require.NoError(t, p.Supervisor.Signal(syscall.SIGTERM))
-	nothingLeft(t, p)
-	st, err := r.Status(t.Context(), "lease")
-	require.NoError(t, err)
-	require.Equal(t, runtime.Lost, st.Phase)
+	for name, guestFirst := range map[string]bool{"alone": false, "after its guest": true} {
+		t.Run(name, func(t *testing.T) {
+			r := killedAgent(t, "runs")
+			p := processesOf(t, r.guestOf("lease"))
+			if guestFirst {
+				require.NoError(t, p.QEMU.Signal(syscall.SIGKILL))
+				time.Sleep(shutdownLag / 4)
+			}
+			require.NoError(t, p.Supervisor.Signal(syscall.SIGTERM))
+			nothingLeft(t, p)
+			st, err := r.Status(t.Context(), "lease")
+			require.NoError(t, err)
+			require.Equal(t, runtime.Lost, st.Phase)
+		})
+	}
 }
 
 // A supervisor that hangs is killed within the time of one action, and takes its guest along.

@@ -38,7 +38,7 @@ type Runtime struct {
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// New finds the guests of an earlier agent again, and ends what is left of those whose supervisor has gone.
+// New finds the guests that earlier agents have started. It removes what remains of guests whose supervisor does not run any more.
 func New(inner runtime.Runtime, o Options) (*Runtime, error) {
 	r := &Runtime{Runtime: inner, o: o, spawn: spawn, guests: map[string]*remote{}}
 	known, err := leases(o.Folder)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // jobScript is a small computation with output worth showing: gradient descent on one number.
@@ -126,8 +127,10 @@ func (d *demo) longLease(ctx context.Context) (err error) {
 		if _, err := d.lease(ctx, 10*time.Second, customer.Address(), node.Address, market.LeaseEnded); err != nil {
 			return err
 		}
+		if err := d.becomes(ctx, "stopping a lease frees what can no longer be owed", func(*view.View) bool { return free() > was }); err != nil {
+			return err
+		}
 		d.out.note(stop, fmt.Sprintf("%s USDC of its reservation are free again at once", free()-was))
-		d.expect.that(free() > was, "stopping a lease frees what can no longer be owed")
 		if _, err := d.gantry(ctx, customer, "credits", "withdraw", "1"); err != nil {
 			return err
 		}

@@ -23,6 +23,17 @@ func (d *demo) until(ctx context.Context, timeout time.Duration, what string, co
 	return nil
 }
 
+// becomes expects that a condition on the chain's state holds within a moment. A transaction changes several accounts, and the view
+// learns of them one after another: what follows from an event about one account may show in another a little later.
+func (d *demo) becomes(ctx context.Context, what string, cond func(*view.View) bool) error {
+	err := d.until(ctx, 10*time.Second, what, cond)
+	if ctx.Err() != nil {
+		return err
+	}
+	d.expect.that(err == nil, what)
+	return nil
+}
+
 // lease waits until the customer has a lease on the node in one of the statuses.
 func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node solana.PublicKey, statuses ...market.LeaseStatus) (market.Lease, error) {
 	var found market.Lease

@@ -84,7 +84,7 @@ func newTestbed(t *testing.T, keepers int) *testbed {
 func (w *testbed) placed(state market.OrderStatus) {
 	w.put(w.order, bindings.Account_Order, bindings.Order{
 		Status: uint8(state), Mode: market.ModeSealed, NodesWanted: 1, GpusPerNode: 1, MaxPrice: 1_000_000,
-		AuctionClose: start + 10, AwardDeadline: start + 40, Requirement: bindings.Requirement{Model: 1}, Version: 1,
+		AuctionClose: start + 10, AwardDeadline: start + 40, Requirement: bindings.Requirement{Models: market.Models(1)}, Version: 1,
 	})
 }
 

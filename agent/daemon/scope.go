@@ -19,9 +19,7 @@ import (
 // keepers, and the open orders that a node of its model may get, with their auctions and customers. What else is in the
 // market costs it nothing.
 func (a *Agent) scope(node market.Node) watch.Scope {
-	s := view.With([]chain.Filter{
-		query.Kind(market.KindKeeper), query.LeasesAt(node.Address), query.OpenOrders(node.Spec.Model), query.OpenOrders(0),
-	})
+	s := view.With(append(query.OpenOrders(node.Spec.Model), query.Kind(market.KindKeeper), query.LeasesAt(node.Address)))
 	// Customers whose leases the chain may have closed are still answered, and so are their session keys.
 	s.Addresses = func() []solana.PublicKey {
 		out := []solana.PublicKey{market.MarketAddress(), node.Address}

@@ -98,7 +98,7 @@ func TestClustersThatAreNotLocal(t *testing.T) {
 	require.Contains(t, a.out.String(), "the node takes jobs with an image only")
 	require.Contains(t, a.out.String(), "containers get the GPUs of their lease")
 	bare := job("echo on the machine itself")
-	l := w.orderWith(a.node, bare, 600, true, market.Requirement{Model: seed.A100})
+	l := w.orderWith(a.node, bare, 600, true, market.Requirement{Models: market.Models(seed.A100)})
 	answer := w.deploy(a, l.Address, bare)
 	require.Contains(t, answer.Refused, "jobs without an image run on local networks only")
 	require.Contains(t, answer.Refused, "this is devnet")
@@ -107,7 +107,7 @@ func TestClustersThatAreNotLocal(t *testing.T) {
 	require.NoError(t, err)
 	_, image := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(file))))
 	spec := messages.JobSpec{Version: messages.Version, Image: image, Command: []string{"kernel", "list=/dev", "say=for a stranger"}}
-	l = w.orderWith(a.node, spec, 600, true, market.Requirement{Model: seed.A100, MinIsolation: uint8(market.Sandbox)})
+	l = w.orderWith(a.node, spec, 600, true, market.Requirement{Models: market.Models(seed.A100), MinIsolation: uint8(market.Sandbox)})
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "the job is done", ended)
 	printed := w.logs(a, l.Address, false)

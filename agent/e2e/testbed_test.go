@@ -154,7 +154,7 @@ func (w *testbed) deposit(c seed.Wallet, amount market.USDC) {
 // order places an order and awards it to the node.
 func (w *testbed) order(node solana.PublicKey, job messages.JobSpec, seconds uint32, completes bool) market.Lease {
 	w.t.Helper()
-	return w.orderWith(node, job, seconds, completes, market.Requirement{Model: seed.A100, AllowSimulated: 1})
+	return w.orderWith(node, job, seconds, completes, market.Requirement{Models: market.Models(seed.A100), AllowSimulated: 1})
 }
 
 // orderWith is order with other requirements.

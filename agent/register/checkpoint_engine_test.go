@@ -25,7 +25,7 @@ func TestCheckpoint(t *testing.T) {
 	customer := w.Customer(10*market.OneUSDC, 10*market.OneUSDC)
 	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 1_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, o, node)
 

@@ -194,7 +194,7 @@ func (b *Buyer) dealOf(ctx context.Context, v *view.View, mk market.Market, p pu
 	if p.Job != nil {
 		d.r.job = *p.Job
 	}
-	d.r.model, _ = v.Model(p.Args.Requirement.Model)
+	d.r.models = service.ModelsOf(v, &p.Args.Requirement)
 	d.r.cost, _ = market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, market.HeldSecs(p.Args.Duration, mk.Params.StartDeadlineSecs), p.Args.Nodes) // checked when it was begun
 	d.out = Outcome{
 		Name: p.Name, Order: d.order.String(), Reserved: d.r.cost.String(), MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Sealed: p.Args.Sealed,

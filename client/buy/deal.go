@@ -196,7 +196,7 @@ func (d *deal) award() (over bool, err error) {
 	for _, l := range d.leases {
 		n, _ := d.node(soon, l) // without it the region is not told
 		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, market.HeldSecs(d.r.args.Duration, d.mk.Params.StartDeadlineSecs))
-		d.b.tell(Awarded{Lease: l, Model: d.r.model.ModelName(), Region: n.Region(), Released: full - market.USDC(l.Lease.Reserved)})
+		d.b.tell(Awarded{Lease: l, Model: d.r.modelNamed(n.Spec.Model), Region: n.Region(), Released: full - market.USDC(l.Lease.Reserved)})
 	}
 	return false, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/audit"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -108,11 +107,11 @@ func (d *deal) othersSuit(o *market.Order) bool {
 	for _, l := range d.v.LeasesOfOrder(d.order) {
 		leased[l.Node] = true
 	}
-	v, err := d.b.service.Snapshot(d.ctx, view.With([]chain.Filter{query.NodesOfModel(d.r.model.Id)}))
+	v, err := d.b.service.Snapshot(d.ctx, view.With(nodesOf(d.r.models)))
 	if err != nil {
 		return false
 	}
-	d.r.nodes(d.mk, d.order, v, d.r.model, now, func(n market.Node, err error) {
+	d.r.nodes(d.mk, d.order, v, d.r.models, now, func(n market.Node, err error) {
 		if err == nil && !leased[n.Address] && !o.UnservedBy(n.Address) {
 			missing--
 		}

@@ -34,7 +34,7 @@ func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome,
 		last = l
 		j := service.DescribeLease(d.v, &l, now)
 		if j.Model == "" { // the view holds a node only as long as one of its leases is the customer's
-			j.Model = d.r.model.ModelName()
+			j.Model = d.modelOf(&l)
 		}
 		if st, ok := done[l.Address]; ok && (st.State == messages.LeaseExited || st.State == messages.LeaseBroken) {
 			code := st.ExitCode

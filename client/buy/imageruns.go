@@ -39,9 +39,9 @@ func (l *Latencies) Runs(ctx context.Context, image string, offers []service.Off
 
 // fitting are nodes that an order could be awarded to.
 type fitting struct {
-	nodes []market.Node
-	model market.Model
-	now   int64
+	nodes  []market.Node
+	models []market.Model
+	now    int64
 }
 
 // best are the first of them as awards have them.
@@ -53,7 +53,9 @@ func (f *fitting) best(most int) []service.Offer {
 	})
 	var out []service.Offer
 	for i := range f.nodes[:min(len(f.nodes), most)] {
-		out = append(out, service.DescribeNode(&f.nodes[i], &f.model, f.now))
+		n := &f.nodes[i]
+		of := slices.IndexFunc(f.models, func(m market.Model) bool { return m.Id == n.Spec.Model })
+		out = append(out, service.DescribeNode(n, &f.models[of], f.now))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package buy
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -14,87 +15,137 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// chooseModel takes, of the models that are meant, the one whose free machines serve the order at the lowest ask; where
-// none can, the one with the most machines that nearly could, whose refusal is then shown. An order is for one model, and
-// a purchase that has begun keeps its own.
-func (b *Buyer) chooseModel(ctx context.Context, t *terms, mk market.Market, v *view.View) error {
+// chooseModels names the models that are meant: keepers award the best machine of any of them. Where an order can name fewer, they are
+// those whose free machines serve it at the lowest asks. Machines that work on one thing are alike: an order for several names one model.
+// Without a maximum price, the reference price of the model with the lowest asks is it.
+func (b *Buyer) chooseModels(ctx context.Context, t *terms, mk market.Market, v *view.View) error {
 	models, err := service.ModelsNamed(v, t.request.GPU)
 	if err != nil {
 		return err
 	}
-	best := models[0]
 	if len(models) > 1 {
-		if best, err = b.bestModel(ctx, t, mk, models); err != nil {
+		if models, err = b.bestModels(ctx, t, mk, models); err != nil {
 			return err
 		}
 	}
-	t.model, t.args.Requirement.Model = best, best.Id
+	t.models = models
+	t.args.Requirement.Models = modelIDs(models)
 	if t.args.MaxPrice == 0 {
-		t.args.MaxPrice, t.noPrice = market.PricePerHour(best.ReferencePrice), true
+		t.args.MaxPrice, t.noPrice = market.PricePerHour(models[0].ReferencePrice), true
 	}
 	return nil
 }
 
-// bestModel compares the offers of several models.
-func (b *Buyer) bestModel(ctx context.Context, t *terms, mk market.Market, models []market.Model) (best market.Model, err error) {
-	if begun, ok := b.begun(t.request.Name, models); ok {
+func modelIDs(models []market.Model) [market.MaxOrderModels]uint16 {
+	ids := make([]uint16, len(models))
+	for i, m := range models {
+		ids[i] = m.Id
+	}
+	return market.Models(ids...)
+}
+
+// bestModels are those of several models that an order names, the one with the lowest asks first; where none can serve it, the
+// one with the most machines that nearly could. A purchase that has begun keeps its own.
+func (b *Buyer) bestModels(ctx context.Context, t *terms, mk market.Market, models []market.Model) ([]market.Model, error) {
+	if begun := b.begun(t.request.Name, models); begun != nil {
 		return begun, nil
 	}
 	now, err := b.client.Now(ctx)
 	if err != nil {
-		return best, err
+		return nil, err
 	}
-	filters := make([]chain.Filter, len(models))
-	for i, m := range models {
-		filters[i] = query.NodesOfModel(m.Id)
-	}
-	all, err := b.service.Snapshot(ctx, view.With(filters))
+	all, err := b.service.Snapshot(ctx, view.With(nodesOf(models)))
 	if err != nil {
-		return best, err
+		return nil, err
 	}
-	lowest, most := uint64(math.MaxUint64), -1
-	for _, m := range models {
+	type offers struct {
+		market.Model
+		ask uint64
+		fit int
+	}
+	sorted := make([]offers, len(models))
+	for i, m := range models {
 		ask, fit := t.offersOf(mk, all, m, now)
-		if fit >= int(t.args.Nodes) {
-			if ask < lowest {
-				best, lowest = m, ask
-			}
-		} else if lowest == math.MaxUint64 && fit > most {
-			best, most = m, fit
-		}
+		sorted[i] = offers{m, ask, fit}
 	}
-	return best, nil
+	slices.SortStableFunc(sorted, func(a, b offers) int { return cmp.Or(cmp.Compare(a.ask, b.ask), cmp.Compare(b.fit, a.fit)) })
+	most := market.MaxOrderModels
+	if t.args.Nodes > 1 {
+		most = 1
+	}
+	out := make([]market.Model, min(len(sorted), most))
+	for i := range out {
+		out[i] = sorted[i].Model
+	}
+	return out, nil
 }
 
-// begun is the model of the last purchase of a name, if it is one of these.
-func (b *Buyer) begun(name string, models []market.Model) (found market.Model, ok bool) {
+// nodesOf are the filters for the nodes of some models.
+func nodesOf(models []market.Model) []chain.Filter {
+	out := make([]chain.Filter, len(models))
+	for i, m := range models {
+		out[i] = query.NodesOfModel(m.Id)
+	}
+	return out
+}
+
+// begun are the models of the last purchase of a name, if it is of some of these; first the one whose reference price is its own.
+func (b *Buyer) begun(name string, models []market.Model) (found []market.Model) {
 	if name == "" {
-		return found, false
+		return nil
 	}
 	last := -1
 	for _, p := range b.purchases() {
 		if p.Name != name || p.Args.Customer != b.customer || int(p.Attempt) < last {
 			continue
 		}
-		if i := slices.IndexFunc(models, func(m market.Model) bool { return m.Id == p.Args.Requirement.Model }); i >= 0 {
-			found, ok, last = models[i], true, int(p.Attempt)
+		var named []market.Model
+		for _, m := range models {
+			if market.TakesModel(&p.Args.Requirement, m.Id) {
+				named = append(named, m)
+			}
 		}
+		if len(named) == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(named, func(m market.Model) bool { return m.ReferencePrice == uint64(p.Args.MaxPrice) }); i > 0 {
+			named[0], named[i] = named[i], named[0]
+		}
+		found, last = named, int(p.Attempt)
 	}
-	return found, ok
+	return found
 }
 
 // offersOf counts the machines of a model that could serve the order now, and returns the highest ask of the cheapest
-// that are enough.
+// that are enough; the largest number where they are not.
 func (t *terms) offersOf(mk market.Market, all *view.View, m market.Model, now int64) (ask uint64, fit int) {
 	var asks []uint64
-	t.nodes(mk, solana.PublicKey{}, all, m, now, func(n market.Node, err error) {
+	t.nodes(mk, solana.PublicKey{}, all, []market.Model{m}, now, func(n market.Node, err error) {
 		if err == nil {
 			asks = append(asks, uint64(n.AskFor(t.args.Interruptible)))
 		}
 	})
-	slices.Sort(asks)
-	if len(asks) >= int(t.args.Nodes) && t.args.Nodes > 0 {
-		ask = asks[t.args.Nodes-1]
+	if len(asks) < int(t.args.Nodes) || t.args.Nodes == 0 {
+		return math.MaxUint64, len(asks)
 	}
-	return ask, len(asks)
+	slices.Sort(asks)
+	return asks[t.args.Nodes-1], len(asks)
+}
+
+// modelOf names the model of a lease's machine; where that is gone, all that it may have been.
+func (d *deal) modelOf(l *market.Lease) string {
+	if n, known, err := query.Find[market.Node](d.ctx, d.b.client, l.Node, d.b.client.WaitLevel()); err == nil && known {
+		return d.r.modelNamed(n.Spec.Model)
+	}
+	return service.NamesOf(d.r.models)
+}
+
+// modelNamed is the name of one of the order's models.
+func (t *terms) modelNamed(id uint16) string {
+	for _, m := range t.models {
+		if m.Id == id {
+			return m.ModelName()
+		}
+	}
+	return service.NamesOf(t.models)
 }

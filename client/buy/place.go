@@ -8,10 +8,8 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
-	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
@@ -43,15 +41,14 @@ func (d *deal) checkNodes() (*fitting, error) {
 	if d.mk.Paused&market.PauseOrders != 0 {
 		return nil, market.Refusal(market.CodeOrdersPaused)
 	}
-	v, err := d.b.service.Snapshot(d.ctx, view.With([]chain.Filter{query.NodesOfModel(d.r.model.Id)}))
+	v, err := d.b.service.Snapshot(d.ctx, view.With(nodesOf(d.r.models)))
 	if err != nil {
 		return nil, err
 	}
 	cheapest := market.PricePerHour(0)
 	why, largest := map[string]int{}, share{}
-	model, _ := v.Model(d.r.model.Id) // as it is now
-	fit := fitting{model: model, now: now}
-	d.r.nodes(d.mk, d.order, v, model, now, func(n market.Node, err error) {
+	fit := fitting{models: service.ModelsOf(v, &d.r.args.Requirement), now: now} // as they are now
+	d.r.nodes(d.mk, d.order, v, fit.models, now, func(n market.Node, err error) {
 		if err == nil {
 			fit.nodes = append(fit.nodes, n)
 			return
@@ -67,12 +64,13 @@ func (d *deal) checkNodes() (*fitting, error) {
 	if len(fit.nodes) >= int(d.r.args.Nodes) {
 		return &fit, nil
 	}
-	advice := "see: gantry search gpu=" + d.r.model.ModelName()
+	search := "gpu=" + d.r.modelNamed(d.r.args.Requirement.Models[0])
+	advice := "see: gantry search " + search
 	switch {
 	case cheapest != 0 && len(why) == 1:
 		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", cheapest)
 	case why[service.NoSpot] > 0:
-		advice = "see: gantry search spot gpu=" + d.r.model.ModelName() + "      or order without --spot"
+		advice = "see: gantry search spot " + search + "      or order without --spot"
 	case why[service.SmallShare] > 0:
 		advice = d.r.shareAdvice(largest)
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation == uint8(market.Volumes):
@@ -83,7 +81,7 @@ func (d *deal) checkNodes() (*fitting, error) {
 		advice = "on a local network pass --allow-simulated; " + advice
 	}
 	return nil, noMachine(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", service.Plural(len(fit.nodes), "node"), d.r.args.GPUsPerNode,
-		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
+		service.NamesOf(d.r.models), d.r.args.Nodes, service.Unfit(why)), advice)
 }
 
 // place sends the order, unless an earlier command has. Order, nonce and job are stored before anything is sent:
@@ -178,7 +176,7 @@ func (d *deal) mayPlace() error {
 		d.out.Image = d.imageRuns(fit)
 	}
 	if d.r.noPrice {
-		d.b.tell(PriceTaken{Price: d.r.args.MaxPrice, Model: d.r.model.ModelName()})
+		d.b.tell(PriceTaken{Price: d.r.args.MaxPrice, Model: d.r.models[0].ModelName()})
 	}
 	if d.r.noTime {
 		d.b.tell(TimeTaken{Seconds: d.r.args.Duration})
@@ -187,7 +185,7 @@ func (d *deal) mayPlace() error {
 		return nil
 	}
 	return d.b.o.Confirm(d.ctx, Offer{
-		Nodes: d.r.args.Nodes, GPUs: d.r.args.GPUsPerNode, Model: d.r.model.ModelName(), Needs: d.r.needs(), Seconds: d.r.args.Duration, MaxPrice: d.r.args.MaxPrice,
+		Nodes: d.r.args.Nodes, GPUs: d.r.args.GPUsPerNode, Model: service.NamesOf(d.r.models), Needs: d.r.needs(), Seconds: d.r.args.Duration, MaxPrice: d.r.args.MaxPrice,
 		Cost: d.r.cost,
 	})
 }

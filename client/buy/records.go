@@ -92,7 +92,7 @@ func WithPurchases(v *view.View, orders []Order, all []purchase.Purchase) []Orde
 			orders[i].Name, orders[i].Resume = p.Name, Standing(v, &p)
 		case p.Stage == purchase.Intended:
 			orders = append(orders, Order{Name: p.Name, Resume: Standing(v, &p), PlacedOrder: service.PlacedOrder{
-				Address: p.Order.String(), Customer: p.Args.Customer.String(), Status: "not sent", Model: "any", Nodes: p.Args.Nodes, GPUs: p.Args.GPUsPerNode,
+				Address: p.Order.String(), Customer: p.Args.Customer.String(), Status: "not sent", Model: service.NamesOf(service.ModelsOf(v, &p.Args.Requirement)), Nodes: p.Args.Nodes, GPUs: p.Args.GPUsPerNode,
 				MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Reserved: market.USDC(0).String(), CreatedAt: p.Created.Unix(),
 			}})
 		}

@@ -33,7 +33,7 @@ const (
 // the tool of language models are this struct, and each field has a flag of gantry deploy. A zero field means its
 // default. Fields that JSON leaves out need somebody at the command line; a test names the reason for each.
 type Request struct {
-	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer" jsonschema:"GPU model or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer"`
+	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models keepers award the best machine" jsonschema:"GPU model or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models keepers award the best machine"`
 	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node" jsonschema:"GPUs on each node, 1 to 8; 1 by default"`
 	Nodes           uint8             `json:"nodes,omitempty" default:"1" minimum:"1" maximum:"64" doc:"Nodes, all or none" jsonschema:"nodes, all or none; 1 by default"`
 	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region" jsonschema:"prefix of the region"`

@@ -25,10 +25,10 @@ const networkNone = "none"
 type terms struct {
 	args    ix.OrderCreateArgs
 	job     messages.JobSpec
-	model   market.Model
-	cost    market.USDC // what is reserved
-	noPrice bool        // the reference price was taken
-	noTime  bool        // the default time was taken
+	models  []market.Model // of which any will do
+	cost    market.USDC    // what is reserved
+	noPrice bool           // the reference price was taken
+	noTime  bool           // the default time was taken
 	// cudaByImage: the version of CUDA is what the image needs.
 	cudaByImage bool
 	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
@@ -81,7 +81,7 @@ func (b *Buyer) terms(ctx context.Context, mk market.Market, v *view.View, r Req
 		}
 	}
 	t.order()
-	if err := b.chooseModel(ctx, &t, mk, v); err != nil {
+	if err := b.chooseModels(ctx, &t, mk, v); err != nil {
 		return t, err
 	}
 	if t.cost, err = market.OrderCost(t.args.MaxPrice, t.args.GPUsPerNode, market.HeldSecs(t.args.Duration, mk.Params.StartDeadlineSecs), t.args.Nodes); err != nil {

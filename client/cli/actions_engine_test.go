@@ -43,7 +43,7 @@ func TestActions(t *testing.T) {
 	_, node := w.Node(w.Provider(100*market.OneGNT), testmarket.A100, 1, 3_600_000)
 	lease := w.Award(keeper, w.Order(other, ix.OrderCreateArgs{
 		Nonce: 1, GPUsPerNode: 1, Nodes: 1, Duration: 600, MaxPrice: 4_000_000, JobDigest: [32]byte{1},
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	}), node).Address.String()
 	proxy := newProxy(t)
 	v := newShell(t, w, one).serve("--public", "--public-url", proxy.URL)

@@ -33,7 +33,7 @@ func TestAddressesAreCompleted(t *testing.T) {
 	keeper, owner := w.Keeper(), w.Provider(1_000_000_000_000)
 	_, node := w.Node(owner, testmarket.A100, 2, 1_260_000)
 	me, other := w.Customer(100_000_000, 50_000_000), w.Customer(100_000_000, 50_000_000)
-	args := ix.OrderCreateArgs{Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1}}
+	args := ix.OrderCreateArgs{Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1}}
 	mine := w.Award(keeper, w.Order(me, args), node)
 	theirs := w.Award(keeper, w.Order(other, args), node)
 	args.Nonce, args.Customer = 2, me.PublicKey()

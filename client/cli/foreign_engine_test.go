@@ -74,7 +74,7 @@ func TestForeignTextReachesNoTerminal(t *testing.T) {
 
 	// The output of a job is the customer's own, byte by byte, for a file; somebody's screen gets its colours only.
 	o := w.Order(customer, ix.OrderCreateArgs{
-		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, o, node)
 	r := me.run(context.Background(), "logs", lease.Address.String())

@@ -77,7 +77,7 @@ func TestMCPReads(t *testing.T) {
 	require.NoError(t, err)
 	order := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, GPUsPerNode: 1, Nodes: 1, Duration: 600, MaxPrice: 4_000_000, JobDigest: job,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, order, node)
 	v.ask("leases", map[string]any{"lease": lease.Address.String()}, &leases)

@@ -34,7 +34,7 @@ func TestDisputeAndRewardsByCommand(t *testing.T) {
 	customer := w.Customer(50*market.OneUSDC, 5*market.OneUSDC+1_000_000)
 	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(key, o, node)
 	at := lease.Address.String()
@@ -128,7 +128,7 @@ func started(w *testmarket.Testbed, params market.Params) (keeper, customer sola
 	customer = w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
 	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease = w.Award(keeper, o, node)
 	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})

@@ -28,7 +28,7 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 	customer := w.Customer(50*market.OneUSDC, 50*market.OneUSDC)
 	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 3_600_000_000, Duration: 10, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	me, owner, other := newShell(t, w, customer), newShell(t, w, provider), newShell(t, w, keeper)
 	me.fails(cli.ExitRefused, "is open", "order", "reopen", o.Address.String())

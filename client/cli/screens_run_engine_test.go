@@ -125,7 +125,7 @@ func sealedOrder(t *testing.T, w *testmarket.Testbed) string {
 	customer := w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
 	a := ix.OrderCreateArgs{
 		Customer: customer.PublicKey(), Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Sealed: true,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	}
 	order, err := ix.OrderCreate(a)
 	require.NoError(t, err)

@@ -173,7 +173,7 @@ func TestServeReads(t *testing.T) {
 	require.NoError(t, err)
 	order := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, GPUsPerNode: 1, Nodes: 1, Duration: 600, MaxPrice: 4_000_000, JobDigest: job,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, order, node)
 	require.Eventually(t, func() bool { // the server follows the chain

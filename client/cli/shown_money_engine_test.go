@@ -74,7 +74,7 @@ func TestShownMoneyIsChargedMoney(t *testing.T) {
 		before := market.USDC(credits().Reserved)
 		o := w.Order(customer, ix.OrderCreateArgs{
 			Nonce: uint64(i + 1), MaxPrice: market.PricePerHour(node.Price) + market.PricePerHour(random.Uint64N(500_000)), Duration: 60 + random.Uint32N(86_400),
-			Nodes: 1, GPUsPerNode: uint8(1 + random.UintN(4)), Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+			Nodes: 1, GPUsPerNode: uint8(1 + random.UintN(4)), Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 		})
 		l := w.Award(keeper, o, node)
 		instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: l})

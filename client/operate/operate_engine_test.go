@@ -255,7 +255,7 @@ func TestACustomersMoney(t *testing.T) {
 	require.Equal(t, "deposit  60.00 USDC of the wallet into its credits", a.Asks)
 
 	o := w.Order(key, ix.OrderCreateArgs{
-		Nonce: 1, MaxPrice: 3_600_000_000, Duration: 10, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Nonce: 1, MaxPrice: 3_600_000_000, Duration: 10, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	c, exists, err := d.Credits(w.Ctx)
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func example(order byte) Purchase {
 		Name: "train", Order: solana.PublicKey{order}, Created: time.Unix(int64(order), 0).UTC(), Stage: Intended, Request: [32]byte{9},
 		Args: ix.OrderCreateArgs{
 			Customer: solana.PublicKey{2}, Nonce: 1<<63 + 5, MaxPrice: 4, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-			Requirement: market.Requirement{Model: 3, Region: market.Text16("us-west")},
+			Requirement: market.Requirement{Models: market.Models(3), Region: market.Text16("us-west")},
 		},
 		Job: &messages.JobSpec{Version: 1, Command: []string{"sh", "-c", "<&>"}, Env: map[string]string{"TOKEN": "hunter2"}, Salt: []byte{1, 2}},
 	}

@@ -66,6 +66,28 @@ func ModelsNamed(v *view.View, text string) ([]market.Model, error) {
 	return nil, Usage(fmt.Sprintf("GPU model %q is not known", text), "known models: "+modelNames(models)+", or "+AnyModel)
 }
 
+// ModelsOf are the models that an order names, as far as the market has them; none for any.
+func ModelsOf(v *view.View, r *market.Requirement) (out []market.Model) {
+	for _, id := range market.NamedModels(r) {
+		if m, ok := v.Model(id); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// NamesOf says which of some models will do; "any" for none.
+func NamesOf(models []market.Model) string {
+	if len(models) == 0 {
+		return AnyModel
+	}
+	names := make([]string, len(models))
+	for i, m := range models {
+		names[i] = m.ModelName()
+	}
+	return strings.Join(names, " or ")
+}
+
 func modelNames(models []market.Model) string {
 	names := make([]string, len(models))
 	for i, m := range models {

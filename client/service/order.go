@@ -10,7 +10,7 @@ type PlacedOrder struct {
 	Address   string `json:"address"`
 	Customer  string `json:"customer"`
 	Status    string `json:"status"`
-	Model     string `json:"model"`
+	Model     string `json:"model" doc:"The models of which any will do, such as A or B; any for all"`
 	Nodes     uint8  `json:"nodes"`
 	Awarded   uint8  `json:"awarded"`
 	Leases    uint8  `json:"liveLeases"`
@@ -24,12 +24,8 @@ type PlacedOrder struct {
 
 // DescribeOrder describes an order.
 func DescribeOrder(v *view.View, o *market.Order) PlacedOrder {
-	name := "any"
-	if m, ok := v.Model(o.Requirement.Model); ok {
-		name = m.ModelName()
-	}
 	return PlacedOrder{
-		Address: o.Address.String(), Customer: o.Customer.String(), Status: o.State().String(), Model: name, Nodes: o.NodesWanted,
+		Address: o.Address.String(), Customer: o.Customer.String(), Status: o.State().String(), Model: NamesOf(ModelsOf(v, &o.Requirement)), Nodes: o.NodesWanted,
 		Awarded: o.NodesAwarded, Leases: o.LiveLeases, GPUs: o.GpusPerNode, MaxPrice: market.PricePerHour(o.MaxPrice).String(),
 		Seconds: o.DurationSecs, Reserved: market.USDC(o.Order.Reserved).String(), CreatedAt: o.CreatedAt, Deadline: o.AwardDeadline,
 	}

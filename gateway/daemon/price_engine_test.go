@@ -72,7 +72,7 @@ func newPriced(t *testing.T) *priced {
 	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	p := &priced{t: t, w: w, customer: w.Customer(50*market.OneUSDC, 10*market.OneUSDC), dir: t.TempDir()}
 	lease := w.Award(keeper, w.Order(p.customer, ix.OrderCreateArgs{
-		Nonce: 1, MaxPrice: 3_600_000, Duration: 3600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Nonce: 1, MaxPrice: 3_600_000, Duration: 3600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	}), node)
 	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
 	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)

@@ -10317,7 +10317,7 @@ type Order struct {
 
 	// 1 when its leases may end at a short notice, for nodes' spot prices.
 	Interruptible uint8    `json:"interruptible"`
-	Pad           [7]uint8 `json:"pad"`
+	Pad           [3]uint8 `json:"pad"`
 }
 
 func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -13768,10 +13768,14 @@ type Requirement struct {
 	// Dense FP16 TFLOPS × 10 of the model; 0 for any.
 	MinTflopsX10 uint32 `json:"minTflopsX10"`
 
-	// Id of the GPU model; 0 for any that has the TFLOPS or the operations.
-	Model            uint16 `json:"model"`
-	MinUptimeBps     uint16 `json:"minUptimeBps"`
-	MinReputationBps uint16 `json:"minReputationBps"`
+	// Ids of the GPU models of which any will do, ascending, then zeros; only zeros for any model that has the TFLOPS or
+	// the operations.
+	Models           [4]uint16 `json:"models"`
+	MinUptimeBps     uint16    `json:"minUptimeBps"`
+	MinReputationBps uint16    `json:"minReputationBps"`
+
+	// CUDA of the driver, see [`NodeSpec::cuda`]; 0 for any.
+	MinCuda uint16 `json:"minCuda"`
 
 	// At least this class: 0 PCIe, 1 NVLink, 2 NVSwitch.
 	MinInterconnect uint8 `json:"minInterconnect"`
@@ -13800,10 +13804,6 @@ type Requirement struct {
 	MinCpuCores uint32 `json:"minCpuCores"`
 	MinRamMib   uint32 `json:"minRamMib"`
 	MinDiskGib  uint32 `json:"minDiskGib"`
-
-	// CUDA of the driver, see [`NodeSpec::cuda`]; 0 for any.
-	MinCuda uint16   `json:"minCuda"`
-	Pad     [2]uint8 `json:"pad"`
 }
 
 func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -13822,10 +13822,10 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("MinTflopsX10", err)
 	}
-	// Serialize `Model`:
-	err = encoder.Encode(obj.Model)
+	// Serialize `Models`:
+	err = encoder.Encode(obj.Models)
 	if err != nil {
-		return errors.NewField("Model", err)
+		return errors.NewField("Models", err)
 	}
 	// Serialize `MinUptimeBps`:
 	err = encoder.Encode(obj.MinUptimeBps)
@@ -13836,6 +13836,11 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.MinReputationBps)
 	if err != nil {
 		return errors.NewField("MinReputationBps", err)
+	}
+	// Serialize `MinCuda`:
+	err = encoder.Encode(obj.MinCuda)
+	if err != nil {
+		return errors.NewField("MinCuda", err)
 	}
 	// Serialize `MinInterconnect`:
 	err = encoder.Encode(obj.MinInterconnect)
@@ -13902,16 +13907,6 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("MinDiskGib", err)
 	}
-	// Serialize `MinCuda`:
-	err = encoder.Encode(obj.MinCuda)
-	if err != nil {
-		return errors.NewField("MinCuda", err)
-	}
-	// Serialize `Pad`:
-	err = encoder.Encode(obj.Pad)
-	if err != nil {
-		return errors.NewField("Pad", err)
-	}
 	return nil
 }
 
@@ -13941,10 +13936,10 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	if err != nil {
 		return errors.NewField("MinTflopsX10", err)
 	}
-	// Deserialize `Model`:
-	err = decoder.Decode(&obj.Model)
+	// Deserialize `Models`:
+	err = decoder.Decode(&obj.Models)
 	if err != nil {
-		return errors.NewField("Model", err)
+		return errors.NewField("Models", err)
 	}
 	// Deserialize `MinUptimeBps`:
 	err = decoder.Decode(&obj.MinUptimeBps)
@@ -13955,6 +13950,11 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.MinReputationBps)
 	if err != nil {
 		return errors.NewField("MinReputationBps", err)
+	}
+	// Deserialize `MinCuda`:
+	err = decoder.Decode(&obj.MinCuda)
+	if err != nil {
+		return errors.NewField("MinCuda", err)
 	}
 	// Deserialize `MinInterconnect`:
 	err = decoder.Decode(&obj.MinInterconnect)
@@ -14020,16 +14020,6 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.MinDiskGib)
 	if err != nil {
 		return errors.NewField("MinDiskGib", err)
-	}
-	// Deserialize `MinCuda`:
-	err = decoder.Decode(&obj.MinCuda)
-	if err != nil {
-		return errors.NewField("MinCuda", err)
-	}
-	// Deserialize `Pad`:
-	err = decoder.Decode(&obj.Pad)
-	if err != nil {
-		return errors.NewField("Pad", err)
 	}
 	return nil
 }

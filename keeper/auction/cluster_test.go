@@ -154,7 +154,7 @@ func (w *cluster) order(nodes uint8, change func(*market.Order)) *market.Order {
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{200, byte(len(w.accounts))}}}
 	o.Order.Status, o.Mode, o.NodesWanted, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), market.ModeSealed, nodes, 1, 1_000
 	o.CreatedAt = w.now.Unix()
-	o.Requirement.Model, o.AuctionClose, o.AwardDeadline = 1, w.now.Unix()+10, w.now.Unix()+40
+	o.Requirement.Models, o.AuctionClose, o.AwardDeadline = market.Models(1), w.now.Unix()+10, w.now.Unix()+40
 	if change != nil {
 		change(o)
 	}

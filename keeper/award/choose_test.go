@@ -43,7 +43,7 @@ func newView(change func(*market.Order)) (*view.Accounts, solana.PublicKey) {
 	v.Put(market.ModelAddress(1), m)
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{200}}}
 	o.Order.Status, o.NodesWanted, o.GpusPerNode, o.MaxPrice = uint8(market.OrderOpen), 1, 1, 1_000
-	o.Requirement.Model, o.AwardDeadline = 1, now+20
+	o.Requirement.Models, o.AwardDeadline = market.Models(1), now+20
 	if change != nil {
 		change(o)
 	}

@@ -29,7 +29,7 @@ func failedView() (*view.Accounts, *market.Lease) {
 		v.Put(n.Address, n)
 	}
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{20}}}
-	o.Order.Status, o.GpusPerNode, o.NodesWanted, o.NodesAwarded, o.Requirement.Model = uint8(market.OrderAwarded), 1, 1, 1, 1
+	o.Order.Status, o.GpusPerNode, o.NodesWanted, o.NodesAwarded, o.Requirement.Models = uint8(market.OrderAwarded), 1, 1, 1, market.Models(1)
 	o.StartSecs = 50
 	v.Put(o.Address, o)
 	l := addLease(v, 60, func(l *market.Lease) {

@@ -33,7 +33,7 @@ func TestScreensOfADispute(t *testing.T) {
 	w.Until(w.Now() + 1) // a keeper that was active before the dispute
 	customer := w.Customer(50*market.OneUSDC, 6*market.OneUSDC)
 	lease := w.Award(keeper, w.Order(customer, ix.OrderCreateArgs{
-		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Nonce: 1, MaxPrice: 3_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1, Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	}), node)
 	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
 	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)

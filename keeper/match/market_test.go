@@ -121,10 +121,11 @@ func (w *drawnMarket) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node 
 func drawOrder(rng *rand.Rand, i int) match.Query {
 	q := match.Query{Order: wideKey(3, i), GPUs: []uint8{1, 1, 1, 2, 4, 8, 8}[rng.IntN(7)], Nodes: 1}
 	r := &q.Requirement
-	r.Model = uint16(1 + small(rng, drawnModels))
-	q.MaxPrice = uint64(200_000*int(r.Model)) * uint64(850+rng.IntN(700)) / 1_000
+	model := uint16(1 + small(rng, drawnModels))
+	r.Models = market.Models(model)
+	q.MaxPrice = uint64(200_000*int(model)) * uint64(850+rng.IntN(700)) / 1_000
 	if rng.IntN(8) == 0 {
-		r.Model, r.MinTflopsX10 = 0, uint32(1_000+600*rng.IntN(drawnModels))
+		r.Models, r.MinTflopsX10 = market.Models(), uint32(1_000+600*rng.IntN(drawnModels))
 		q.MaxPrice = 4_000_000
 	}
 	switch rng.IntN(4) {
@@ -216,7 +217,7 @@ func TestASiteBehindManyThatAreTooSmall(t *testing.T) {
 	m := w.matcher()
 	for _, model := range []uint16{0, 1} {
 		q := match.Query{Order: wideKey(3, 1), GPUs: 8, MaxPrice: 1_000_000, Nodes: 3}
-		q.Requirement.Model, q.Requirement.SameSite = model, 1
+		q.Requirement.Models, q.Requirement.SameSite = market.Models(model), 1
 		want, got := w.scan(q, start), m.Best(q, start)
 		require.Len(t, want, 3)
 		require.Equal(t, want, got)

@@ -69,7 +69,9 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.Region = market.Text16(rapid.SampledFrom([]string{"", "", "us-", "us-west-2", "eu", "asia", "\x00s"}).Draw(t, "wanted region"))
 	r.MinVramMib = uint32(pick("min vram", 0, 0, 80_000))
 	r.MinTflopsX10 = uint32(pick("min tflops", 0, 0, 5_000))
-	r.Model = uint16(pick("wanted model", 0, 0, 1, 2, 3, 4))
+	for range pick("wanted models", 0, 0, 1, 1, 2, 4) {
+		r.Models = market.Models(append(market.NamedModels(r), uint16(pick("wanted model", 1, 2, 3, 4)))...)
+	}
 	r.MinOperations, r.MinBandwidth = uint32(pick("min operations", 0, 0, 0, 500, 501)), uint32(pick("min bandwidth", 0, 0, 0, 100))
 	r.MinDownMbps, r.MinUpMbps = uint32(pick("min down", 0, 0, 0, 10)), uint32(pick("min up", 0, 0, 0, 10))
 	r.MinCpuCores, r.MinRamMib, r.MinDiskGib = uint32(pick("min cores", 0, 0, 0, 8)), uint32(pick("min ram", 0, 0, 0, 9)), uint32(pick("min disk", 0, 0, 0, 64))
@@ -335,7 +337,7 @@ func TestAPlanOfFourNodesInOneRegion(t *testing.T) {
 		m.PutNode(n.Address, n)
 	}
 	q := match.Query{GPUs: 8, MaxPrice: 3_000_000, Nodes: 4}
-	q.Requirement.Model, q.Requirement.MinInterconnect, q.Requirement.Region = 1, 1, market.Text16("eu-north-1")
+	q.Requirement.Models, q.Requirement.MinInterconnect, q.Requirement.Region = market.Models(1), 1, market.Text16("eu-north-1")
 	addresses := func() (out []solana.PublicKey) {
 		for _, c := range m.Best(q, start) {
 			out = append(out, c.Node.Address)

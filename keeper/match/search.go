@@ -142,7 +142,7 @@ func (s *search) begin(m *index, q *Query) {
 // enter looks at a model, and sets the tier that it and the order ask for.
 func (m *index) enter(s *search, g *group) bool {
 	model := m.models[g.model]
-	g.allowed = model != nil && model.Id == g.model && (s.r.Model == 0 || s.r.Model == g.model) && model.TflopsX10 >= s.r.MinTflopsX10
+	g.allowed = model != nil && model.Id == g.model && market.TakesModel(s.r, g.model) && model.TflopsX10 >= s.r.MinTflopsX10
 	if g.allowed {
 		g.minTier, g.since, g.calibrated = max(s.r.MinTier, model.MinTier), model.Since, model.Calibrated()
 	}
@@ -151,9 +151,11 @@ func (m *index) enter(s *search, g *group) bool {
 
 // wanted calls f with the groups of the models that the order allows.
 func (m *index) wanted(s *search, f func(*group)) {
-	if s.r.Model != 0 {
-		if g, ok := m.groupOf[s.r.Model]; ok && m.enter(s, g) {
-			f(g)
+	if !market.AnyModel(s.r) {
+		for _, id := range s.r.Models {
+			if g, ok := m.groupOf[id]; ok && m.enter(s, g) {
+				f(g)
+			}
 		}
 		return
 	}

@@ -124,14 +124,14 @@ func sqliteQueryOf(q match.Query) sqliteQuery {
 	if from == "" {
 		args[9] = "\xff"
 	}
-	model, tflops, nodes := int64(r.Model), int64(r.MinTflopsX10), int64(q.Nodes)
+	model, tflops, nodes := int64(r.Models[0]), int64(r.MinTflopsX10), int64(q.Nodes)
 	switch {
 	case r.SameSite != 0:
 		return sqliteQuery{
 			SQL: ofSite, Args: append(append([]any{model, tflops}, args...), nodes),
 			Then: atSite, Slot: 3, More: append(append([]any{model, model, tflops, []byte(nil)}, args...), nodes),
 		}
-	case r.Model != 0:
+	case !market.AnyModel(&r):
 		return sqliteQuery{SQL: ofModel, Args: append(append([]any{model}, args...), nodes)}
 	}
 	return sqliteQuery{SQL: ofAny, Args: append(append([]any{tflops}, args...), nodes)}

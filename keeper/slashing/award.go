@@ -61,7 +61,7 @@ func (q *due) awards() {
 func (q *due) best(o *market.Order, l *market.Lease) (best solana.PublicKey) {
 	lowest := l.Lease.Score
 	for address, n := range q.v.Nodes {
-		if uint64(n.AskFor(o.Interruptible != 0)) >= l.Lease.Score || o.Requirement.Model != 0 && n.Spec.Model != o.Requirement.Model {
+		if uint64(n.AskFor(o.Interruptible != 0)) >= l.Lease.Score || !market.TakesModel(&o.Requirement, n.Spec.Model) {
 			continue // no score is below its price
 		}
 		proof, ok := q.better(o, l, address)

@@ -30,7 +30,7 @@ func (w *fixture) addAward(keeper solana.PublicKey, to *market.Node) *market.Lea
 	w.v.Put(m.Address, m)
 	o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{20}}}
 	o.CreatedAt, o.NodesWanted, o.GpusPerNode, o.MaxPrice = w.now-10, 1, 1, 3_000_000
-	o.Requirement.Model = 1
+	o.Requirement.Models = market.Models(1)
 	w.v.Put(o.Address, o)
 	l := &market.Lease{Meta: market.Meta{Address: market.LeaseAddress(o.Address, to.Address)}}
 	l.Order, l.Lease.Node, l.Lease.Keeper, l.Lease.Customer = o.Address, to.Address, keeper, solana.PublicKey{50}

@@ -78,7 +78,7 @@ func TestMoneyOfALease(t *testing.T) {
 	m.Send(customer, nil, func() (solana.Instruction, error) {
 		return ix.OrderCreate(ix.OrderCreateArgs{
 			Customer: customer.Address(), Nonce: 1, MaxPrice: 1_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-			Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
+			Requirement: market.Requirement{Models: market.Models(seed.A100), AllowSimulated: 1},
 		})
 	})
 	snap()

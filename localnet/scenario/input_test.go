@@ -146,7 +146,7 @@ func TestPausedMarketRefunds(t *testing.T) {
 	// Nobody can take this order: no machine is so cheap. It waits, with its money reserved.
 	order, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: customer.Address(), Nonce: 1, MaxPrice: 100_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(seed.A100), AllowSimulated: 1},
 	})
 	require.NoError(t, err)
 	_, err = n.Sender().Send(t.Context(), customer.Key, nil, order)

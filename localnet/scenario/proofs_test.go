@@ -272,7 +272,7 @@ func TestAnUnjustAwardIsProven(t *testing.T) {
 	order.Customer = customer.Address()
 	create, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: customer.Address(), Nonce: 1, MaxPrice: 2_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(seed.A100), AllowSimulated: 1},
 	})
 	require.NoError(t, err)
 	award, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: unjust.Address(), Order: order, Node: second})

@@ -153,7 +153,7 @@ func thief(t *testing.T, s *teamServer, stolen string) (reserved market.USDC) {
 				nonce++
 				instruction, err := ix.OrderCreate(ix.OrderCreateArgs{
 					Customer: s.customer.Address(), Authority: key.PublicKey(), Nonce: nonce, GPUsPerNode: 1, Nodes: 1, Duration: seconds, MaxPrice: 1_260_000,
-					Requirement: market.Requirement{Model: 1, AllowSimulated: 1}, JobDigest: [32]byte{1},
+					Requirement: market.Requirement{Models: market.Models(1), AllowSimulated: 1}, JobDigest: [32]byte{1},
 				})
 				require.NoError(t, err)
 				_, err = s.n.Sender().Send(t.Context(), key, nil, instruction)

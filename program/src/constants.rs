@@ -37,6 +37,8 @@ pub const SPOT_LEAST_NOTICES: u32 = 5;
 pub const MAX_DURATION_SECS: u32 = 31_536_000;
 /// The most nodes one order may want.
 pub const MAX_ORDER_NODES: u8 = 64;
+/// The most GPU models that one order may name.
+pub const MAX_ORDER_MODELS: usize = 4;
 /// The most nodes that may run one redundant job, of which there is an odd number: all its leases fit one transaction.
 pub const MAX_REDUNDANCY: u8 = 7;
 /// The fewest among which a majority can differ from one cheat.
@@ -202,7 +204,7 @@ pub const REVEAL_SECS_MAX: u32 = 3_600;
 pub const RATING_SECS_PER_PAID: u32 = 1_000;
 /// A withheld reveal costs so many times what its lease was worth.
 pub const WITHHELD_FACTOR: u64 = 2;
-/// Marks a model-independent requirement (`Requirement::model`).
+/// No model: ends the list of `Requirement::models`.
 pub const ANY_MODEL: u16 = 0;
 
 /// The lowest uptime that a node may guarantee: less would be a better score for next to nothing.

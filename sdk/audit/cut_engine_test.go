@@ -31,7 +31,7 @@ func TestEngineCutsALongLog(t *testing.T) {
 	customer := w.Customer(20*market.OneUSDC, 20*market.OneUSDC)
 	args := ix.OrderCreateArgs{
 		Customer: customer.PublicKey(), Nonce: 1, MaxPrice: 4_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	}
 	order, err := ix.OrderCreate(args)
 	require.NoError(t, err)

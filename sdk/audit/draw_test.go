@@ -83,7 +83,7 @@ func newDrawnHistory(t *testing.T) *drawnHistory {
 func redundantTxs(t *testing.T, nonce uint64, job byte, created int64, chosen []*market.Node) []Tx {
 	create, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: solana.PublicKey{7}, Nonce: nonce, MaxPrice: 1_000, Duration: 600, Nodes: 3, GPUsPerNode: 1, RunToCompletion: true, Redundant: true,
-		NoMigration: true, JobDigest: [32]byte{job}, Requirement: market.Requirement{Model: 1},
+		NoMigration: true, JobDigest: [32]byte{job}, Requirement: market.Requirement{Models: market.Models(1)},
 	})
 	require.NoError(t, err)
 	award := Tx{Time: time.Unix(created+5, 0), Slot: uint64(created + 5)}

@@ -29,7 +29,7 @@ func TestAFailedLease(t *testing.T) {
 	sign := []solana.PrivateKey{keeper}
 	o := w.Order(customer, ix.OrderCreateArgs{
 		Nonce: 1, MaxPrice: 4_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, o, node)
 	instruction, err := ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})

@@ -94,7 +94,7 @@ func clientInstructions(t *testing.T) map[string]clientInstruct {
 	t.Helper()
 	key := func(n byte) solana.PublicKey { return solana.PublicKey{n, 1} }
 	lease := market.Lease{Meta: market.Meta{Address: key(1)}, Lease: bindings.Lease{Order: key(2), Node: key(3), NodeKey: key(4), Provider: key(5), Customer: key(6)}}
-	requirement := market.Requirement{Model: 513, MinVramMib: 40_000, MinTflopsX10: 3_120, MinCpuCores: 12, MinCuda: 1_208, AllowSimulated: 1, Region: [16]byte{'e', 'u'}}
+	requirement := market.Requirement{Models: market.Models(513), MinVramMib: 40_000, MinTflopsX10: 3_120, MinCpuCores: 12, MinCuda: 1_208, AllowSimulated: 1, Region: [16]byte{'e', 'u'}}
 	out := map[string]clientInstruct{}
 	add := func(name string, args map[string]any, i solana.Instruction, err error) {
 		t.Helper()
@@ -151,7 +151,7 @@ func writeClientVectors(t *testing.T) {
 	_, node := w.Node(provider, testmarket.A100, 1, 3_600_000)
 	customer := w.Customer(50*market.OneUSDC, 20*market.OneUSDC)
 	order := w.Order(customer, ix.OrderCreateArgs{
-		Nonce: 1, GPUsPerNode: 1, Nodes: 1, Duration: 600, MaxPrice: 4_000_000, JobDigest: [32]byte{1}, Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
+		Nonce: 1, GPUsPerNode: 1, Nodes: 1, Duration: 600, MaxPrice: 4_000_000, JobDigest: [32]byte{1}, Requirement: market.Requirement{Models: market.Models(testmarket.A100), AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, order, node)
 	v := clientVectors{

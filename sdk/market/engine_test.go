@@ -16,7 +16,7 @@ import (
 )
 
 func requirement(model uint16) market.Requirement {
-	return market.Requirement{Model: model, AllowSimulated: 1, Region: market.Text16("us")}
+	return market.Requirement{Models: market.Models(model), AllowSimulated: 1, Region: market.Text16("us")}
 }
 
 // TestLifeOfALease buys, runs, pays by receipt, ends, rates and closes, all through the builders of this package.

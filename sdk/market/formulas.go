@@ -18,6 +18,7 @@ const (
 	SecondsPerHour   = 3_600
 	MaxGPUs          = 8          // of a node
 	MaxKeepers       = 256        // at a time
+	MaxOrderModels   = 4          // GPU models that an order names
 	MaxOrderNodes    = 64         // of an order
 	MaxDurationSecs  = 31_536_000 // of an order: one year
 	FullAgeDays      = 180

@@ -3,6 +3,7 @@ package market
 import (
 	"bytes"
 	"crypto/sha256"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -25,9 +26,30 @@ func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, no
 	return suited(r, n, m, gpus, site, now, end)
 }
 
+// Models are ids of GPU models as a Requirement has them: ascending, each once, then zeros. It holds MaxOrderModels of them;
+// what is more is left out. None stands for any model.
+func Models(ids ...uint16) (out [MaxOrderModels]uint16) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	copy(out[:], ids)
+	return out
+}
+
+// TakesModel reports whether GPUs of a model will do: the twin of Requirement::takes.
+func TakesModel(r *Requirement, model uint16) bool {
+	return AnyModel(r) || slices.Contains(r.Models[:], model)
+}
+
+// AnyModel reports whether a requirement names no model.
+func AnyModel(r *Requirement) bool { return r.Models == [MaxOrderModels]uint16{} }
+
+// NamedModels are the ids of the models that a requirement names; none for any.
+func NamedModels(r *Requirement) []uint16 {
+	return slices.DeleteFunc(slices.Clone(r.Models[:]), func(id uint16) bool { return id == 0 })
+}
+
 // suited is the same, whichever of the node's GPUs are free: the twin of Requirement::suited_by.
 func suited(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
-	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id || n.TermsAt < m.Since {
+	if !TakesModel(r, m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id || n.TermsAt < m.Since {
 		return bindings.ErrorCodeUnsuitableModel
 	}
 	if n.ClaimsMissing > 0 {

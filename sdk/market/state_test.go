@@ -19,7 +19,7 @@ func sampleNode() (Node, Model, Requirement) {
 	n.GpuMask = 0b0001
 	m := Model{}
 	m.Id, m.TflopsX10 = 1, 3_120
-	return n, m, Requirement{Model: 1}
+	return n, m, Requirement{Models: Models(1)}
 }
 
 func TestSatisfies(t *testing.T) {
@@ -31,9 +31,9 @@ func TestSatisfies(t *testing.T) {
 	}{
 		"fits":              {func(*Node, *Model, *Requirement) {}, 3, nil},
 		"too many GPUs":     {func(*Node, *Model, *Requirement) {}, 4, bindings.ErrorCodeNotEnoughGpus},
-		"other model":       {func(_ *Node, _ *Model, r *Requirement) { r.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
+		"other model":       {func(_ *Node, _ *Model, r *Requirement) { r.Models = Models(2, 3) }, 1, bindings.ErrorCodeUnsuitableModel},
 		"wrong model given": {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
-		"any with power":    {func(_ *Node, _ *Model, r *Requirement) { r.Model, r.MinTflopsX10 = 0, 3_000 }, 1, nil},
+		"any with power":    {func(_ *Node, _ *Model, r *Requirement) { r.Models, r.MinTflopsX10 = Models(), 3_000 }, 1, nil},
 		"too weak":          {func(_ *Node, _ *Model, r *Requirement) { r.MinTflopsX10 = 3_121 }, 1, bindings.ErrorCodeUnsuitableModel},
 		"memory":            {func(_ *Node, _ *Model, r *Requirement) { r.MinVramMib = 40_961 }, 1, bindings.ErrorCodeUnsuitableHardware},
 		"interconnect":      {func(_ *Node, _ *Model, r *Requirement) { r.MinInterconnect = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},

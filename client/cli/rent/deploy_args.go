@@ -38,7 +38,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			"dies, continue with gantry resume, or repeat it with the same --name.",
 		Flags: append(append(append(command.AsSession(durationFlags()...), backupFlags()...), templateFlags()...),
 			&cli.StringFlag{Name: flagFile, Aliases: []string{"f"}, Usage: "what to buy and run: a `FILE` in YAML such as examples/task.yaml, or - for standard input. Other flags count more"},
-			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL` or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer"},
+			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL` or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models keepers award the best machine"},
 			&cli.UintFlag{Name: "count", Aliases: []string{"gpus"}, Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},

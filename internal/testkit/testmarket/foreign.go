@@ -42,7 +42,7 @@ func Foreign(t testing.TB, c *chain.Client, n int) {
 			Order: key(), Node: key(), Provider: key(), Customer: key(), NodeKey: key(), Status: uint8(market.LeaseRunning), Version: market.LayoutVersion,
 		})
 		order := bindings.Order{Customer: key(), Nonce: uint64(i), Status: uint8(market.OrderOpen), Version: market.LayoutVersion}
-		order.Requirement.Model = model
+		order.Requirement.Models = market.Models(model)
 		put(market.KindOrder, order)
 		put(market.KindCredits, bindings.Credits{Customer: key(), Version: market.LayoutVersion})
 	}

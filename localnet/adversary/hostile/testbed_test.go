@@ -115,7 +115,7 @@ func (w *testbed) bond() {
 func (w *testbed) order() {
 	i, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: w.keys.Customers[0].Address(), Nonce: 1, MaxPrice: 5_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		JobDigest: [32]byte{1}, Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
+		JobDigest: [32]byte{1}, Requirement: market.Requirement{Models: market.Models(seed.A100), AllowSimulated: 1},
 	})
 	w.send(w.keys.Customers[0], i, err)
 }

@@ -43,7 +43,7 @@ func (o *orders) place() {
 	order.Customer, order.Nonce, order.MaxPrice, order.NodesWanted = o.customer, o.nonce, 2_000_000, 1
 	order.GpusPerNode, order.NoMigration = gpusPerNode, 1
 	order.DurationSecs = uint32((sim.o.Period + o.rng.exponential(3*sim.o.Period)) / time.Second)
-	order.Requirement = market.Requirement{Model: modelID, AllowSimulated: 1}
+	order.Requirement = market.Requirement{Models: market.Models(modelID), AllowSimulated: 1}
 	if err := sim.chain.CreateOrder(order); err != nil {
 		sim.fail(err)
 	}

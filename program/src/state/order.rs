@@ -2,7 +2,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ISOLATION, MAX_ORDER_NODES, PART_SECS, WHOLE_SECS};
+use crate::constants::{
+    ANY_MODEL, BPS, MAX_GPUS, MAX_ISOLATION, MAX_ORDER_MODELS, MAX_ORDER_NODES, PART_SECS, WHOLE_SECS,
+};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::hash::sha256_of;
 use crate::math::pricing::cost;
@@ -28,10 +30,13 @@ pub struct Requirement {
     pub min_vram_mib: u32,
     /// Dense FP16 TFLOPS × 10 of the model; 0 for any.
     pub min_tflops_x10: u32,
-    /// Id of the GPU model; 0 for any that has the TFLOPS or the operations.
-    pub model: u16,
+    /// Ids of the GPU models of which any will do, ascending, then zeros; only zeros for any model that has the TFLOPS or
+    /// the operations.
+    pub models: [u16; MAX_ORDER_MODELS],
     pub min_uptime_bps: u16,
     pub min_reputation_bps: u16,
+    /// CUDA of the driver, see [`NodeSpec::cuda`]; 0 for any.
+    pub min_cuda: u16,
     /// At least this class: 0 PCIe, 1 NVLink, 2 NVSwitch.
     pub min_interconnect: u8,
     pub min_tier: u8,
@@ -53,14 +58,13 @@ pub struct Requirement {
     pub min_cpu_cores: u32,
     pub min_ram_mib: u32,
     pub min_disk_gib: u32,
-    /// CUDA of the driver, see [`NodeSpec::cuda`]; 0 for any.
-    pub min_cuda: u16,
-    pub pad: [u8; 2],
 }
 
 impl Requirement {
     pub fn validate(&self) -> Result<()> {
-        let sound = (self.model != ANY_MODEL || self.min_tflops_x10 > 0 || self.min_operations > 0)
+        let named = self.models != [ANY_MODEL; MAX_ORDER_MODELS];
+        let sound = (named || self.min_tflops_x10 > 0 || self.min_operations > 0)
+            && self.models_ascend()
             && (self.min_uptime_bps as u64) <= BPS
             && (self.min_reputation_bps as u64) <= BPS
             && self.min_interconnect <= 2
@@ -68,10 +72,22 @@ impl Requirement {
             && self.same_site <= 1
             && self.allow_simulated <= 1
             && self.guaranteed <= 1
-            && self.min_isolation <= MAX_ISOLATION
-            && self.pad == [0; 2];
+            && self.min_isolation <= MAX_ISOLATION;
         require!(sound, MarketError::InvalidRequirement);
         Ok(())
+    }
+
+    /// Whether each id is above the one before it, and nothing follows a zero: one set of models is written in one way.
+    fn models_ascend(&self) -> bool {
+        self.models
+            .iter()
+            .zip(self.models.iter().skip(1))
+            .all(|(id, next)| *next == ANY_MODEL || (*id != ANY_MODEL && id < next))
+    }
+
+    /// Whether GPUs of a model will do.
+    pub fn takes(&self, model: u16) -> bool {
+        self.models == [ANY_MODEL; MAX_ORDER_MODELS] || self.models.contains(&model)
     }
 
     /// Whether it asks for what keepers have measured.
@@ -110,9 +126,8 @@ impl Requirement {
     ) -> Result<u16> {
         let NodeRecord { score: record, guarantee } = record;
         // A node that does not know its model's terms cannot be held to them: it gets nothing new until it does.
-        let model_suits = (self.model == ANY_MODEL || self.model == model.id)
-            && model.tflops_x10 >= self.min_tflops_x10
-            && node.terms_at >= model.since;
+        let model_suits =
+            self.takes(model.id) && model.tflops_x10 >= self.min_tflops_x10 && node.terms_at >= model.since;
         require!(model_suits && node.spec.model == model.id, MarketError::UnsuitableModel);
         require!(node.claims_missing == 0, MarketError::DevicesMissing);
         let hardware_suits = node.spec.vram_mib >= self.min_vram_mib
@@ -210,7 +225,7 @@ pub struct Order {
     pub stopped: u8,
     /// 1 when its leases may end at a short notice, for nodes' spot prices.
     pub interruptible: u8,
-    pub pad: [u8; 7],
+    pub pad: [u8; 3],
 }
 
 /// A node's bits in `Order::awarded_nodes`. Those of another order are others: nobody can register nodes that share the

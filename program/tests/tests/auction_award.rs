@@ -473,8 +473,7 @@ fn winner_and_loser_must_suit_the_order() {
 fn a_loser_may_be_of_another_model() {
     let mut s = sale_of(OrderArgs {
         requirement: gantry_market::state::Requirement {
-            model: 0,
-            min_tflops_x10: 1,
+            models: ix::models(&[H100, 2]),
             ..ix::sealed_args(1).requirement
         },
         ..ix::sealed_args(1)

@@ -631,7 +631,7 @@ fn orders_ask_for_figures() {
     s.w.ok(ix::report_apply(&proof), &[]);
     let none = ix::order_args(1).requirement;
     let most = Requirement {
-        model: 0,
+        models: ix::models(&[]),
         min_tflops_x10: 0,
         min_operations: 1_200,
         min_bandwidth: 600,
@@ -649,7 +649,7 @@ fn orders_ask_for_figures() {
     }
     assert!(s.awards(&machine, most).is_ok());
     // An order that names neither model nor speed asks for nothing.
-    let vague = Requirement { model: 0, min_tflops_x10: 0, ..none };
+    let vague = Requirement { models: ix::models(&[]), min_tflops_x10: 0, ..none };
     let order = ix::order_create(&s.customer, OrderArgs { requirement: vague, ..ix::order_args(99) });
     s.w.refused(order, &[&s.customer.key], MarketError::InvalidRequirement);
 }

@@ -283,10 +283,10 @@ fn a_requirement_binds_in_each_of_its_parts() {
             |n| n.fees_failed = PRIOR_FEES,
             MarketError::UnsuitableReputation,
         ),
-        ("model", |a| a.requirement.model = 2, |_| (), MarketError::UnsuitableModel),
+        ("model", |a| a.requirement.models = ix::models(&[2]), |_| (), MarketError::UnsuitableModel),
         (
             "any model of more power",
-            |a| (a.requirement.model, a.requirement.min_tflops_x10) = (0, 10_000),
+            |a| (a.requirement.models, a.requirement.min_tflops_x10) = (ix::models(&[]), 10_000),
             |_| (),
             MarketError::UnsuitableModel,
         ),
@@ -305,7 +305,8 @@ fn a_requirement_binds_in_each_of_its_parts() {
 fn a_requirement_that_is_met_exactly_is_met() {
     let mut args = ix::order_args(1);
     let r = &mut args.requirement;
-    (r.model, r.min_tflops_x10, r.min_vram_mib, r.min_interconnect, r.min_tier) = (0, 9_890, 81_559, 2, 1);
+    (r.models, r.min_tflops_x10, r.min_vram_mib, r.min_interconnect, r.min_tier) =
+        (ix::models(&[]), 9_890, 81_559, 2, 1);
     (r.min_uptime_bps, r.min_reputation_bps, r.same_site, r.allow_simulated) = (10_000, 8_500, 1, 1);
     r.region[..7].copy_from_slice(b"eu-west");
     r.min_isolation = 2;
@@ -316,6 +317,31 @@ fn a_requirement_that_is_met_exactly_is_met() {
     w.refused(offer.award(), &[&offer.keeper.key], MarketError::UnsuitableReputation);
     w.alter(&offer.machine.node, |n: &mut Node| n.checks_total = 1);
     w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
+/// The machine is of model 1.
+#[test]
+fn an_order_names_several_models() {
+    let all = [1, 2, 3, u16::MAX];
+    let cases: [(&[u16], bool); 6] = [
+        (&[1], true),
+        (&all, true),
+        (&[1, 9], true),
+        (&[2], false),
+        (&all[1..], false),
+        (&[u16::MAX], false),
+    ];
+    for (models, suits) in cases {
+        println!("{models:?}");
+        let mut args = ix::order_args(1);
+        args.requirement.models = ix::models(models);
+        let (mut w, offer) = offered(args);
+        if suits {
+            w.ok(offer.award(), &[&offer.keeper.key]);
+        } else {
+            w.refused(offer.award(), &[&offer.keeper.key], MarketError::UnsuitableModel);
+        }
+    }
 }
 
 /// Three of four GPUs bring three quarters of the machine along, and not a core more.

@@ -83,7 +83,7 @@ fn money_must_be_free() {
 #[test]
 fn senseless_orders_are_refused() {
     let (mut w, who) = ready();
-    let cases: [(&str, Change<OrderArgs>, MarketError); 20] = [
+    let cases: [(&str, Change<OrderArgs>, MarketError); 23] = [
         ("no price", |a| a.max_price = 0, MarketError::ZeroPrice),
         ("no time", |a| a.duration_secs = 0, MarketError::InvalidDuration),
         ("more than a year", |a| a.duration_secs = MAX_DURATION_SECS + 1, MarketError::InvalidDuration),
@@ -93,7 +93,7 @@ fn senseless_orders_are_refused() {
         ("no GPU", |a| a.gpus_per_node = 0, MarketError::InvalidRequirement),
         ("nine GPUs", |a| a.gpus_per_node = 9, MarketError::InvalidRequirement),
         ("half a job", |a| a.run_to_completion = 2, MarketError::InvalidRequirement),
-        ("any model, any power", |a| a.requirement.model = 0, MarketError::InvalidRequirement),
+        ("any model, any power", |a| a.requirement.models = ix::models(&[]), MarketError::InvalidRequirement),
         ("uptime", |a| a.requirement.min_uptime_bps = 10_001, MarketError::InvalidRequirement),
         ("reputation", |a| a.requirement.min_reputation_bps = 10_001, MarketError::InvalidRequirement),
         ("interconnect", |a| a.requirement.min_interconnect = 3, MarketError::InvalidRequirement),
@@ -102,7 +102,22 @@ fn senseless_orders_are_refused() {
         ("simulated", |a| a.requirement.allow_simulated = 2, MarketError::InvalidRequirement),
         ("migration", |a| a.no_migration = 2, MarketError::InvalidRequirement),
         ("isolation", |a| a.requirement.min_isolation = 3, MarketError::InvalidRequirement),
-        ("padding", |a| a.requirement.pad[1] = 1, MarketError::InvalidRequirement),
+        ("a model twice", |a| a.requirement.models = ix::models(&[1, 1]), MarketError::InvalidRequirement),
+        (
+            "models that descend",
+            |a| a.requirement.models = ix::models(&[2, 1]),
+            MarketError::InvalidRequirement,
+        ),
+        (
+            "a model after none",
+            |a| a.requirement.models = ix::models(&[1, 0, 2]),
+            MarketError::InvalidRequirement,
+        ),
+        (
+            "none, and then one",
+            |a| a.requirement.models = ix::models(&[0, 1]),
+            MarketError::InvalidRequirement,
+        ),
         (
             "more money than there is",
             |a| (a.max_price, a.nodes, a.duration_secs) = (u64::MAX, 64, 3_600),

@@ -1,6 +1,7 @@
 use gantry_market::constants::AWARD_VIEW_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
@@ -65,6 +66,30 @@ impl Case {
         let proof = self.proof();
         self.w.refused(proof, &[&self.finder.key], code);
         assert_eq!(self.w.read::<Keeper>(&self.keeper.keeper()).bond, BOND);
+    }
+}
+
+/// A keeper that takes the dearer of two models that the order names is proven wrong; one that passes over a model that it
+/// does not name is not.
+#[test]
+fn a_better_ask_may_be_of_another_model() {
+    for (models, proven) in [(&[1, 2][..], true), (&[1, 3], false), (&[1], false)] {
+        println!("{models:?}");
+        let mut args = ix::order_args(1);
+        args.requirement.models = ix::models(models);
+        let mut c = awarded_with(args);
+        c.w.model(GpuModelArgs { id: 2, ..ix::h100() });
+        // It stood there with these terms before the order, as the machine has.
+        let (model, terms) = (pda::gpu_model(2), c.w.read::<GpuModel>(&pda::gpu_model(1)));
+        c.w.alter(&model, |m: &mut GpuModel| m.since = terms.since);
+        c.w.alter(&c.better.node, |n: &mut Node| n.spec.model = 2);
+        if proven {
+            let proof = c.proof();
+            c.w.ok(proof, &[&c.finder.key]);
+            assert_eq!(c.w.read::<Keeper>(&c.keeper.keeper()).bond, BOND - BOND / 5);
+        } else {
+            c.refused(MarketError::UnsuitableModel);
+        }
     }
 }
 

@@ -82,11 +82,20 @@ func OrdersOf(customer solana.PublicKey) chain.Filter {
 	return having(market.KindOrder, at(unsafe.Offsetof(bindings.Order{}.Customer), customer[:]))
 }
 
-// OpenOrders are the orders that wait for awards and ask for a GPU model; 0 for those that take any.
-func OpenOrders(model uint16) chain.Filter {
-	return having(market.KindOrder,
-		at(unsafe.Offsetof(bindings.Order{}.Status), []byte{uint8(market.OrderOpen)}),
-		at(unsafe.Offsetof(bindings.Order{}.Requirement)+unsafe.Offsetof(bindings.Requirement{}.Model), binary.LittleEndian.AppendUint16(nil, model)))
+// OpenOrders are the orders that wait for awards and take a GPU model: a filter for those that take any model, and one for each
+// place at which an order can name this one.
+func OpenOrders(model uint16) []chain.Filter {
+	var o bindings.Order
+	open := at(unsafe.Offsetof(o.Status), []byte{uint8(market.OrderOpen)})
+	named := func(place int, id uint16) chain.Filter {
+		offset := unsafe.Offsetof(o.Requirement) + unsafe.Offsetof(o.Requirement.Models) + uintptr(place)*unsafe.Sizeof(id)
+		return having(market.KindOrder, open, at(offset, binary.LittleEndian.AppendUint16(nil, id)))
+	}
+	out := []chain.Filter{named(0, 0)}
+	for place := range o.Requirement.Models {
+		out = append(out, named(place, model))
+	}
+	return out
 }
 
 // DevicesOf are the device claims of a node, without those of its GPUs' keys: the account begins with the node.
@@ -140,8 +149,8 @@ func Leads(key solana.PublicKey, data []byte) []solana.PublicKey {
 		return []solana.PublicKey{a.Node.Provider, market.ModelAddress(a.Spec.Model)}
 	case *market.Order:
 		out := []solana.PublicKey{market.CreditsAddress(a.Customer)}
-		if a.Requirement.Model != 0 {
-			out = append(out, market.ModelAddress(a.Requirement.Model))
+		for _, id := range market.NamedModels(&a.Requirement) {
+			out = append(out, market.ModelAddress(id))
 		}
 		if a.Mode == market.ModeSealed {
 			out = append(out, market.AuctionAddress(key))

@@ -22,9 +22,10 @@ func TestFiltersReadTheFieldsThatTheyName(t *testing.T) {
 	byNode.Node, byCustomer.Customer, byOrder.Order = key, key, key
 	var own, open, awarded, closedOrder bindings.Order
 	own.Customer = key
-	open.Status, open.Requirement.Model = uint8(market.OrderOpen), 515
-	awarded.Status, awarded.Requirement.Model = uint8(market.OrderAwarded), 515
-	closedOrder.Status, closedOrder.Requirement.Model = uint8(market.OrderOpen), 516
+	open.Status, open.Requirement.Models = uint8(market.OrderOpen), market.Models(3, 515)
+	awarded.Status, awarded.Requirement.Models = uint8(market.OrderAwarded), market.Models(515)
+	closedOrder.Status, closedOrder.Requirement.Models = uint8(market.OrderOpen), market.Models(516)
+	anyModel := bindings.Order{Status: uint8(market.OrderOpen)}
 	var credits bindings.Credits
 	credits.SessionKeys[2].Key = key
 	var served bindings.Lease
@@ -52,6 +53,7 @@ func TestFiltersReadTheFieldsThatTheyName(t *testing.T) {
 		{market.KindFault, fault},
 		{market.KindFault, faultAt},
 		{market.KindKeeper, keeper},
+		{market.KindOrder, anyModel},
 	}
 	for name, c := range map[string]struct {
 		filter chain.Filter
@@ -70,7 +72,9 @@ func TestFiltersReadTheFieldsThatTheyName(t *testing.T) {
 		"faults at":        {query.FaultsAt(key), []int{13}},
 		"keepers signed":   {query.KeepersSignedBy(key), []int{14}},
 		"orders of":        {query.OrdersOf(key), []int{6}},
-		"open orders":      {query.OpenOrders(515), []int{7}},
+		"open for any":     {query.OpenOrders(515)[0], []int{15}},
+		"open for one":     {query.OpenOrders(515)[1], nil},
+		"open for two":     {query.OpenOrders(515)[2], []int{7}},
 		"session key":      {query.CreditsNaming(key)[2], []int{10}},
 		"other slot":       {query.CreditsNaming(key)[1], nil},
 	} {

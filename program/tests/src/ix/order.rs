@@ -1,4 +1,4 @@
-use gantry_market::constants::MODE_INSTANT;
+use gantry_market::constants::{MAX_ORDER_MODELS, MODE_INSTANT};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::Requirement;
 use gantry_market::{accounts, instruction};
@@ -8,6 +8,11 @@ use solana_instruction::Instruction;
 use super::{build, system_program};
 use crate::testbed::H100;
 use crate::{pda, Actor};
+
+/// Any of these GPU models.
+pub fn models(ids: &[u16]) -> [u16; MAX_ORDER_MODELS] {
+    std::array::from_fn(|i| ids.get(i).copied().unwrap_or_default())
+}
 
 /// One node with one GPU for an hour, at most 3 USDC.
 pub fn order_args(nonce: u64) -> OrderArgs {
@@ -27,7 +32,7 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             region: [0; 16],
             min_vram_mib: 0,
             min_tflops_x10: 0,
-            model: H100,
+            models: models(&[H100]),
             min_uptime_bps: 0,
             min_reputation_bps: 0,
             min_interconnect: 0,
@@ -44,7 +49,6 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             min_ram_mib: 0,
             min_disk_gib: 0,
             min_cuda: 0,
-            pad: [0; 2],
         },
     }
 }

@@ -49,7 +49,7 @@ fn play(plan: Plan) -> Outcome {
     w.warp_to_next_period();
     let mut leases = vec![];
     for (at, machine) in machines.iter().enumerate() {
-        let any = Requirement { model: 0, min_tflops_x10: 1, ..ix::order_args(0).requirement };
+        let any = Requirement { models: ix::models(&[]), min_tflops_x10: 1, ..ix::order_args(0).requirement };
         let args = OrderArgs {
             gpus_per_node: GPUS,
             duration_secs: 7_200,

@@ -103,6 +103,8 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     let model =
         act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
+    let (named, model_of) = (order.requirement.models, node.spec.model);
+    must!(named[0] == 0 || named.contains(&model_of), "a lease has a model that its order names", "{at}");
     let suits = model.is_some_and(|model| {
         order
             .requirement

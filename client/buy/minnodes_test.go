@@ -1,0 +1,74 @@
+package buy
+
+import (
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/group"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+func TestWhatIsWrongWithALeastNumberOfNodes(t *testing.T) {
+	for says, change := range map[string]func(*Request){
+		"--min-nodes is for several machines":               func(r *Request) { r.MinNodes = 1 },
+		"--min-nodes is 4, and --nodes is 3":                func(r *Request) { r.Nodes, r.MinNodes = 3, 4 },
+		"--min-nodes is for machines that work together":    func(r *Request) { r.Redundancy, r.MinNodes = 3, 2 },
+		"--min-nodes is for machines that work together, a": func(r *Request) { r.Rerun, r.MinNodes = solana.PublicKey{1}.String(), 2 },
+	} {
+		requireUsage(t, whole(change).Check(), says)
+	}
+	for _, least := range []uint8{0, 1, 3} {
+		require.NoError(t, whole(func(r *Request) { r.Nodes, r.MinNodes = 3, least }).Check())
+	}
+	_, _, b := buyerOf(t)
+	_, err := b.Buy(t.Context(), *whole(func(r *Request) { r.Nodes, r.MinNodes, r.Detach = 3, 2, true }))
+	requireUsage(t, err, "--min-nodes needs this command")
+	one, other := terms{request: Request{MinNodes: 1}}, terms{request: Request{MinNodes: 2}}
+	x, err := one.fingerprint()
+	require.NoError(t, err)
+	y, err := other.fingerprint()
+	require.NoError(t, err)
+	require.NotEqual(t, x, y, "a repeated command asks for the same")
+	added, err := b.copied(&purchase.Purchase{Job: &messages.JobSpec{}, MinNodes: 2, Short: &group.Short{Since: 1}}, 2, 1, 60)
+	require.NoError(t, err)
+	require.Zero(t, added.MinNodes, "the first purchase counts the machines that are added too")
+	require.Nil(t, added.Short)
+}
+
+// The reason of a lease that was ended with its group is the group's, and that of one which the customer has stopped before is not.
+func TestWhyALeaseOfABrokenGroupEnded(t *testing.T) {
+	_, _, b := buyerOf(t)
+	p := purchase.Purchase{Order: solana.PublicKey{9}, Short: &group.Short{EndedAt: 5, Leases: []solana.PublicKey{{1}, {3}}, Says: "too few"}}
+	held, err := b.folder.Hold(p.Order)
+	require.NoError(t, err)
+	require.NoError(t, held.Write(p))
+	require.NoError(t, held.Release())
+	for _, c := range []struct {
+		of           byte
+		kind, reason string
+		want         string
+	}{
+		{1, "lease", service.WhyStopped, service.WhyIncomplete},
+		{2, "lease", service.WhyStopped, service.WhyStopped},
+		{3, "lease", service.WhyFailed, service.WhyFailed},
+		{9, "order", service.WhyAwarded, service.WhyIncomplete},
+		{8, "order", service.WhyAwarded, service.WhyAwarded},
+	} {
+		w := service.Why{Address: solana.PublicKey{c.of}.String(), Kind: c.kind, Reason: c.reason}
+		require.NoError(t, Explain(b.folder, &w))
+		require.Equal(t, c.want, w.Reason, "%+v", c)
+		require.Equal(t, c.want == service.WhyIncomplete, w.Says == "too few")
+	}
+	shown := clusterOf([]purchase.Purchase{p}, nil)
+	require.Equal(t, []string{service.WhyIncomplete, "too few"}, []string{shown.Reason, shown.Says})
+	p.Short.EndedAt, p.Short.Until = 0, 7
+	shown = clusterOf([]purchase.Purchase{p}, nil)
+	require.EqualValues(t, 7, shown.EndsAt)
+	require.Empty(t, shown.Reason)
+	p.Stage = purchase.Over
+	require.Empty(t, clusterOf([]purchase.Purchase{p}, nil).Says, "it was ended in another way")
+}

@@ -69,12 +69,7 @@ func (b *Buyer) group(v *view.View, start uint32, gone map[solana.PublicKey]mark
 			}
 			return st
 		},
-		Seen: func() (out []market.Lease) {
-			for _, p := range family() {
-				out = append(out, v.LeasesOfOrder(p.Order)...)
-			}
-			return out
-		},
+		Seen: func() []market.Lease { return seenOf(v, family()) },
 		Fresh: func(ctx context.Context) ([]market.Lease, error) {
 			var orders []solana.PublicKey
 			for _, p := range family() {
@@ -96,6 +91,14 @@ func (b *Buyer) group(v *view.View, start uint32, gone map[solana.PublicKey]mark
 		},
 		Tell: func(m group.Muster, s *group.Short) { b.tell(TooFew{m.Running, least, s}) },
 	})
+}
+
+// seenOf are the leases of purchases, as a view has them.
+func seenOf(v *view.View, family []purchase.Purchase) (out []market.Lease) {
+	for _, p := range family {
+		out = append(out, v.LeasesOfOrder(p.Order)...)
+	}
+	return out
 }
 
 // keepsWhole ends what is left of the group where too few of its machines run, while the caller attends it. It calls over then. The
@@ -165,6 +168,10 @@ func (c *carrier) keepWhole(ctx context.Context, v *view.View) {
 		for i := range all {
 			p := &all[i]
 			if p.MinNodes == 0 || !p.Detach || p.Stage == purchase.Intended || p.Stage == purchase.Over || !c.Ours(purchase.NameOf(all, p)) {
+				continue
+			}
+			family := purchase.Cluster(all, p.Order)
+			if m := group.Count(int(p.MinNodes), seenOf(v, family)); p.Short == nil && m.Enough() { // the purchase is not held then
 				continue
 			}
 			err := c.keepOneWhole(ctx, v, gone, p.Order)

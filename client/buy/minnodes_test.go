@@ -72,3 +72,24 @@ func TestWhyALeaseOfABrokenGroupEnded(t *testing.T) {
 	p.Stage = purchase.Over
 	require.Empty(t, clusterOf([]purchase.Purchase{p}, nil).Says, "it was ended in another way")
 }
+
+// A server leaves a group that a command attends, and one that is over. It asks the chain nothing about them.
+func TestAServerLeavesGroupsOfOthers(t *testing.T) {
+	_, _, b := buyerOf(t)
+	c := carrier{Buyer: b}
+	p := purchase.Purchase{Order: solana.PublicKey{9}, MinNodes: 2, Short: &group.Short{EndedAt: 5}, Stage: purchase.Handed}
+	held, err := b.folder.Hold(p.Order)
+	require.NoError(t, err)
+	require.NoError(t, held.Write(p))
+	require.NoError(t, c.keepOneWhole(t.Context(), nil, nil, p.Order))
+	p.Stage = purchase.Over
+	require.NoError(t, held.Write(p))
+	require.NoError(t, held.Release())
+	require.NoError(t, c.keepOneWhole(t.Context(), nil, nil, p.Order))
+	p.Stage = purchase.Handed
+	held, err = b.folder.Hold(p.Order)
+	require.NoError(t, err)
+	require.NoError(t, held.Write(p))
+	require.NoError(t, held.Release())
+	require.Error(t, c.keepOneWhole(t.Context(), nil, nil, p.Order), "this one is its own, and the chain does not answer")
+}

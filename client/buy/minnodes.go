@@ -160,11 +160,9 @@ func (d *deal) whole(ctx context.Context) error {
 // keepWhole looks at the groups that this server has bought until ctx ends.
 func (c *carrier) keepWhole(ctx context.Context, v *view.View) {
 	said, gone := map[solana.PublicKey]string{}, map[solana.PublicKey]market.Lease{}
+	alone := map[solana.PublicKey]bool{} // orders that are of no group which needs a number of machines
 	for ctx.Err() == nil {
-		var all []purchase.Purchase
-		if severalOfOne(v.LeasesOfCustomer(c.customer)) { // else no record is read
-			all = c.purchases()
-		}
+		all := c.ofGroups(v, alone)
 		for i := range all {
 			p := &all[i]
 			if p.MinNodes == 0 || !p.Detach || p.Stage == purchase.Intended || p.Stage == purchase.Over || !c.Ours(purchase.NameOf(all, p)) {
@@ -187,14 +185,21 @@ func (c *carrier) keepWhole(ctx context.Context, v *view.View) {
 	}
 }
 
-// severalOfOne reports whether leases are of one order.
-func severalOfOne(leases []market.Lease) bool {
-	orders := map[solana.PublicKey]bool{}
-	return slices.ContainsFunc(leases, func(l market.Lease) bool {
-		had := orders[l.Order]
-		orders[l.Order] = true
-		return had
-	})
+// ofGroups are the purchases, where a lease that is not over may be of a group; none where all orders of such leases are known to stand
+// alone.
+func (c *carrier) ofGroups(v *view.View, alone map[solana.PublicKey]bool) []purchase.Purchase {
+	leases := slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return alone[l.Order] || !needsJob(&l) })
+	if len(leases) == 0 {
+		return nil
+	}
+	all, err := c.folder.All() // a list of purchases says which cannot be read
+	for i := range leases {
+		at := slices.IndexFunc(all, func(p purchase.Purchase) bool { return p.Order == leases[i].Order })
+		if err == nil && (at < 0 || all[at].MinNodes == 0 && all[at].Joins.IsZero()) { // it is stored before its order is sent
+			alone[leases[i].Order] = true
+		}
+	}
+	return all
 }
 
 // keepOneWhole looks once at the group of an order. It holds the purchase meanwhile, and leaves one that a command attends.

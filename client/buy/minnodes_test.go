@@ -9,6 +9,8 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/group"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -92,4 +94,34 @@ func TestAServerLeavesGroupsOfOthers(t *testing.T) {
 	require.NoError(t, held.Write(p))
 	require.NoError(t, held.Release())
 	require.Error(t, c.keepOneWhole(t.Context(), nil, nil, p.Order), "this one is its own, and the chain does not answer")
+}
+
+// One lease may be all that is left of a group on chain: its purchase is looked at. Records are not read again for leases that stand alone.
+func TestWhichLeasesMayBeOfAGroup(t *testing.T) {
+	_, _, b := buyerOf(t)
+	c, alone, v := carrier{Buyer: b}, map[solana.PublicKey]bool{}, view.New(view.Options{})
+	put := func(order byte, status market.LeaseStatus) {
+		l := &market.Lease{}
+		l.Address, l.Order, l.Customer, l.Status = solana.PublicKey{order, 1}, solana.PublicKey{order}, b.customer, uint8(status)
+		v.Put(l.Address, l)
+	}
+	for _, p := range []purchase.Purchase{
+		{Order: solana.PublicKey{1}},
+		{Order: solana.PublicKey{2}, MinNodes: 2, Stage: purchase.Handed},
+		{Order: solana.PublicKey{3}, Joins: solana.PublicKey{2}},
+	} {
+		held, err := b.folder.Hold(p.Order)
+		require.NoError(t, err)
+		require.NoError(t, held.Write(p))
+		require.NoError(t, held.Release())
+	}
+	for _, c2 := range []struct {
+		order  byte
+		status market.LeaseStatus
+		reads  bool
+	}{{2, market.LeaseEnded, false}, {1, market.LeaseRunning, true}, {4, market.LeaseRunning, true}, {1, market.LeaseRunning, false}, {2, market.LeaseRunning, true}, {2, market.LeaseEnded, false}, {3, market.LeaseRunning, true}} {
+		put(c2.order, c2.status)
+		require.Equal(t, c2.reads, c.ofGroups(v, alone) != nil, "%+v", c2)
+	}
+	require.Equal(t, map[solana.PublicKey]bool{{1}: true, {4}: true}, alone)
 }

@@ -22,17 +22,27 @@ import (
 // leases that end with their job.
 func (d *deal) attend() (*Outcome, error) {
 	done := map[solana.PublicKey]messages.LeaseStatus{}
-	g, ctx := errgroup.WithContext(d.ctx)
+	attended, over := context.WithCancel(d.ctx)
+	defer over()
+	whole := d.keepsWhole(attended, over)
+	g, ctx := errgroup.WithContext(attended)
 	for _, l := range d.leases {
 		g.Go(func() error {
 			st, l, err := d.attendMoves(ctx, l)
 			d.jobs.Lock()
 			done[l.Address] = st
 			d.jobs.Unlock()
-			return err
+			return d.loses(ctx, l, err)
 		})
 	}
 	err := g.Wait()
+	whole()
+	if d.ctx.Err() == nil && (err == nil || d.p.Short.Broken()) {
+		if err = d.whole(d.ctx); err == nil && d.p.Short.Broken() {
+			d.out.Reason = service.WhyIncomplete
+			return d.finish(done)
+		}
+	}
 	if d.ctx.Err() != nil {
 		l := d.leases[len(d.leases)-1].Address
 		return nil, interrupted(fmt.Sprintf("detached: lease %s runs on and is paid for", l),

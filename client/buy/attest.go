@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -190,6 +191,30 @@ func (d *deal) storeProof(l market.Lease, p *attestation.Proof) error {
 		return fmt.Errorf("attestation of lease %s: %w", l.Address, err)
 	}
 	return d.b.folder.SetAttestation(d.order, l.Address, raw, p.Bundle)
+}
+
+// Explain adds to what the chain says of an order or a lease what a purchase of a folder knows: what its machine has proved, and that it
+// was ended because too few machines of its group ran.
+func Explain(f *purchase.Folder, w *service.Why) error {
+	key, err := solana.PublicKeyFromBase58(w.Address)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", w.Address, err)
+	}
+	if w.Kind == "lease" && w.Attestation == nil {
+		if w.Attestation, err = AttestationOf(f, solana.PublicKey{}, key); err != nil {
+			return err
+		}
+	}
+	all, _ := f.All() // a list of purchases says which cannot be read
+	for i := range all {
+		p := &all[i]
+		switch {
+		case !p.Short.Broken():
+		case p.Order == key, w.Reason == service.WhyStopped && slices.Contains(p.Short.Leases, key):
+			w.Reason, w.Says = service.WhyIncomplete, p.Short.Says
+		}
+	}
+	return nil
 }
 
 // AttestationOf is what the machine of a lease has proved, as a purchase of a folder knows it; nil for nothing. The zero order

@@ -43,6 +43,9 @@ func (r terms) fingerprint() ([32]byte, error) {
 	if r.request.Retry {
 		asks = append(asks, "retry")
 	}
+	if r.request.MinNodes > 0 {
+		asks = append(asks, "min nodes", r.request.MinNodes)
+	}
 	if r.request.Gateway != "" {
 		asks = append(asks, r.request.Gateway, r.request.Public)
 	}
@@ -169,7 +172,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	}
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
 	p.Verify, p.Inspect, p.Attest, p.Guest = asked.Verify, asked.Inspect, asked.Attest, asked.Guest
-	p.UntilStopped, p.Retry = asked.UntilStopped, asked.Retry
+	p.UntilStopped, p.Retry, p.MinNodes = asked.UntilStopped, asked.Retry, asked.MinNodes
 	most, err := asked.budget()
 	if err != nil {
 		return nil, err

@@ -84,6 +84,7 @@ func (c *carrier) follow(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	defer beside(ctx, func(ctx context.Context) { c.keepWhole(ctx, v) })()
 	for {
 		var fresh, over []market.Lease
 		if err := v.WaitFor(ctx, func(v *view.View) bool {

@@ -48,6 +48,10 @@ type Cluster struct {
 	// Endpoint is the first of the order's public ports.
 	Endpoint *string `json:"endpoint" doc:"https address that a gateway has given to the first public port of node-0; null where there is none"`
 	Failed   string  `json:"failed,omitempty" doc:"Why nothing was bought"`
+	MinNodes uint8   `json:"minNodes,omitempty" doc:"How many machines have to run; absent for any number"`
+	EndsAt   int64   `json:"endsAt,omitempty" doc:"Unix seconds: too few machines run, and the others are ended then, unless enough run again"`
+	Reason   string  `json:"reason,omitempty" enum:"group-incomplete" doc:"group-incomplete: too few machines ran, and the others were ended"`
+	Says     string  `json:"says,omitempty" doc:"The same in words"`
 	// Services are those of the type, on the first machine.
 	Services []ClusterService `json:"services,omitempty" doc:"Where the programs of the type meet, on node-0"`
 	// Left are leases that could not be ended yet, and why.
@@ -146,6 +150,14 @@ func clusterOf(family []purchase.Purchase, leases []service.Lease) Cluster {
 	}
 	if c.State == ClusterFailed {
 		c.Failed = cmp.Or(p.Outcome, "nothing was bought")
+	}
+	c.MinNodes = p.MinNodes
+	switch {
+	case p.Short.Broken():
+		c.Reason, c.Says = service.WhyIncomplete, p.Short.Says
+	case p.TooFew():
+		c.EndsAt = p.Short.Until
+		c.Says = fmt.Sprintf("too few machines run, and the group needs %d: the others are ended at %s UTC, unless enough run again", p.MinNodes, service.When(c.EndsAt))
 	}
 	made := clusterTypeOf(p.Job)
 	if c.Type = made.Type; len(c.Members) > 0 {

@@ -23,38 +23,45 @@ const endsAtOnce = 8
 // cannot be ended before it starts: the call waits for that, for at most within in total. Left of the answer says what is left then.
 // Calling again continues. Error: ErrNoCluster, or those of leases that could not be ended.
 func (b *Buyer) EndCluster(ctx context.Context, text string, within time.Duration) (Cluster, error) {
-	late := time.Now().Add(within)
 	family, err := pickCluster(b.purchases(), text)
 	if err != nil {
 		return Cluster{}, err
 	}
+	leases, left, err := b.endFamily(ctx, family, within)
+	if err != nil {
+		return Cluster{}, err
+	}
+	c := clusterOf(family, leases)
+	c.Left = left
+	return c, nil
+}
+
+// endFamily ends the orders of a cluster, whose purchases it brings up to date. It says what is left after within.
+func (b *Buyer) endFamily(ctx context.Context, family []purchase.Purchase, within time.Duration) (leases []service.Lease, left []string, err error) {
+	late := time.Now().Add(within)
 	parts := make([]*clusterEnd, len(family))
 	for i, p := range family {
 		e, end, err := b.clusterEnd(ctx, p)
 		if err != nil {
-			return Cluster{}, err
+			return nil, nil, err
 		}
 		defer end()
 		parts[i] = e
 	}
 	for _, e := range parts { // before any is waited for
 		if err := e.endRunning(); err != nil {
-			return Cluster{}, err
+			return nil, nil, err
 		}
 	}
-	var leases []service.Lease
-	var left []string
 	for i, e := range parts {
 		part, err := e.run(time.Until(late))
 		if err != nil {
-			return Cluster{}, err
+			return nil, nil, err
 		}
 		family[i], left = e.p, append(left, part...)
 		leases = append(leases, service.DescribeLeases(e.v, e.v.LeasesOfOrder(e.p.Order), b.service.Clock.Latest(ctx).Unix())...)
 	}
-	c := clusterOf(family, leases)
-	c.Left = left
-	return c, nil
+	return leases, left, nil
 }
 
 // clusterEnd prepares the end of one order of a cluster. The caller calls end.
@@ -148,10 +155,10 @@ func (e *clusterEnd) unsent() error {
 	return e.b.settled(e.ctx, e.held)
 }
 
-// running are the leases that can be ended now.
+// running are the leases that can be ended now, also those of failed machines that others may take over.
 func (e *clusterEnd) running() (out []market.Lease) {
 	for _, l := range e.v.LeasesOfOrder(e.p.Order) {
-		if l.State() == market.LeaseRunning {
+		if l.State() == market.LeaseRunning || l.CanMigrate() {
 			out = append(out, l)
 		}
 	}
@@ -167,7 +174,7 @@ func (e *clusterEnd) endRunning() error {
 	for i, l := range leases {
 		g.Go(func() error {
 			_, err := e.b.end(e.ctx, e.v, l)
-			if cur, ok := e.v.Lease(l.Address); err != nil && ok && cur.State() == market.LeaseRunning {
+			if cur, ok := e.v.Lease(l.Address); err != nil && ok && cur.State() == l.State() {
 				failed[i] = fmt.Errorf("%s: %w", hostOf(&e.p, l.Address), err)
 			}
 			return nil

@@ -27,12 +27,13 @@ type deal struct {
 	remote   *Remote
 	out      Outcome
 	began    time.Time
-	jobs     sync.Mutex // guards leases, p, bad and sealers
+	jobs     sync.Mutex // guards leases, p, bad, lost and sealers
 	p        purchase.Purchase
 	held     *purchase.Held
 	fresh    bool    // this call has begun it
 	attached bool    // stay, though it was begun with Detach
 	bad      []error // machines that did not pass their measurement
+	lost     []error // why members of a group with a least number are not attended any more
 	closers  []func()
 	// sealers seal what machines get that have proved themselves, by lease; guarded by jobs.
 	sealers map[solana.PublicKey]*seal.Sealer
@@ -60,6 +61,8 @@ type Outcome struct {
 	// Public is what gateways have given to ports of the leases.
 	Public []Public `json:"public,omitempty"`
 	Rerun  *Rerun   `json:"rerun,omitempty"`
+	// Reason is why the machines that were left of a group were ended; empty for a group that was not.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Buy brings a purchase to its end, or to running leases where the request says Detach. The one of the request's name
@@ -75,6 +78,8 @@ func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 	switch left := r.Detach && !b.o.Attends; {
 	case left && r.Migrate:
 		return nil, usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
+	case left && r.MinNodes > 0:
+		return nil, usage("--min-nodes needs this command, which ends the machines that are left", "leave --detach out")
 	case left && r.UntilStopped:
 		return nil, usage("--until-stopped needs this command, which pays for more time", "leave --detach out")
 	}

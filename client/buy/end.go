@@ -89,11 +89,13 @@ func (b *Buyer) end(ctx context.Context, v *view.View, l market.Lease) (Stopped,
 		return Stopped{}, err
 	}
 	b.tell(Ended{Lease: l.Address, Signature: tx.Signature})
-	if r, err := b.dial(ctx, v); err == nil {
-		if last := b.lastReceipt(ctx, r, l.Address); last.Address == l.Address {
-			l = last
+	if l.Reason() != market.EndedFailed { // a machine that is gone signs nothing
+		if r, err := b.dial(ctx, v); err == nil {
+			if last := b.lastReceipt(ctx, r, l.Address); last.Address == l.Address {
+				l = last
+			}
+			r.Close()
 		}
-		r.Close()
 	}
 	out := Stopped{Lease: service.DescribeLease(v, &l, b.service.Clock.Latest(ctx).Unix()), Freed: after.Free() - min(after.Free(), before.Free())}
 	out.Lease.Tx = &tx

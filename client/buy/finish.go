@@ -72,6 +72,8 @@ func stopped(l *market.Lease, code int32) bool {
 // jobError is the error of a job that failed. Of a redundant job, a machine that went wrong is outvoted.
 func (d *deal) jobError(failed []string, accepted int) error {
 	switch {
+	case d.p.Short.Broken():
+		return &failure{Code: service.CodeJobFailed, Reason: d.p.Short.Says, Advice: "what was not used is free again; order anew with: gantry cluster up"}
 	case d.r.args.Redundant && accepted == 0:
 		return &failure{Code: service.CodeJobFailed, Reason: "no output was that of most machines", Advice: "nothing is paid, everything is free again; jobs that are not the same to the bit cannot be redundant"}
 	case d.r.args.Redundant && d.out.Rerun != nil && d.out.Rerun.Same != nil && !*d.out.Rerun.Same:

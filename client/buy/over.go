@@ -66,21 +66,35 @@ func (e LeaseOver) String() string {
 
 // closedLease is a lease that is not on chain any more, as its history says that it ended, or else as it was last seen.
 func (d *deal) closedLease(l market.Lease) market.Lease {
-	history, err := audit.Read(d.ctx, d.b.client, l.Address, d.b.client.WaitLevel())
-	if err == nil {
-		err = audit.Unread(history)
-	}
+	l, _, err := d.b.closedLease(d.ctx, l)
 	if err != nil {
 		d.b.tell(HistoryUnread{Lease: l.Address, Err: err})
+	}
+	return l
+}
+
+// closedLease is a lease that is not on chain any more, with what its history says. known: the history has its end.
+func (b *Buyer) closedLease(ctx context.Context, l market.Lease) (_ market.Lease, known bool, err error) {
+	history, err := audit.Read(ctx, b.client, l.Address, b.client.WaitLevel())
+	if err == nil {
+		err = audit.Unread(history)
 	}
 	l.Lease.Status = uint8(market.LeaseEnded)
 	for _, tx := range history {
 		for _, e := range tx.Events {
 			switch v := e.Value.(type) {
+			case *bindings.LeaseStarted:
+				if v.Lease == l.Address {
+					l.StartedAt = v.StartedAt
+				}
 			case *bindings.LeaseEnded:
 				if v.Lease == l.Address {
-					l.EndReason, l.EndedAt = v.Reason, v.EndedAt
+					l.EndReason, l.EndedAt, known = v.Reason, v.EndedAt, true
 				}
+			case *bindings.LeaseAborted:
+				known = known || v.Lease == l.Address
+			case *bindings.LeaseDeclined:
+				known = known || v.Lease == l.Address
 			case *bindings.LeaseClosed:
 				if v.Lease == l.Address {
 					l.Paid, l.PaidSecs = v.Paid, v.PaidSecs
@@ -88,7 +102,7 @@ func (d *deal) closedLease(l market.Lease) market.Lease {
 			}
 		}
 	}
-	return l
+	return l, known, err
 }
 
 // ExitCode is how the job of a lease ended, where a command with this folder followed it to its end; otherwise nil.

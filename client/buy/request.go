@@ -67,6 +67,7 @@ type Request struct {
 	Guaranteed    bool     `json:"guaranteed,omitempty" doc:"Only nodes whose uptime guarantee covers the order's latest end" jsonschema:"only nodes whose uptime guarantee covers the order's latest end"`
 	Spot          bool     `json:"spot,omitempty" doc:"Interruptible, at nodes' spot prices: the machine may end the lease after a notice of two minutes, ten minutes after its start at the earliest" jsonschema:"interruptible, at nodes' spot prices: the machine may end the lease after a notice of two minutes, ten minutes after its start at the earliest"`
 	Retry         bool     `json:"retry,omitempty" doc:"When the machine gives notice and leaves before the job has ended, order again for the time that is left, at the same terms, for an hour until a machine has it; the server does so while it runs. A volume that is kept, or has a backup, goes on with its last snapshot" jsonschema:"when the machine gives notice and leaves before the job has ended, order again for the time that is left, at the same terms; this server has to run then"`
+	MinNodes      uint8    `json:"minNodes,omitempty" maximum:"64" doc:"How many of the nodes have to run. Where fewer run for five times the market's start deadline, which are ten minutes by default, the others are ended; the server does so while it runs. 0, the default: any number" jsonschema:"how many of the nodes have to run: where fewer run for ten minutes, the others are ended; this server has to run then. 0, the default: any number"`
 	SameSite      bool     `json:"sameSite,omitempty" doc:"All nodes of the order stand at one site" jsonschema:"all nodes of the order stand at one site"`
 	Shm           uint64   `json:"shmMiB,omitempty" doc:"What /dev/shm of the container may hold, at most its memory; half of that by default" jsonschema:"what /dev/shm of the container may hold, MiB, at most its memory; half of that by default"`
 	SSHKeys       []string `json:"sshKeys,omitempty" maxItems:"15" doc:"Public keys that may log in to the container, as a line of authorized_keys each" jsonschema:"public keys that may log in to the container, as a line of authorized_keys each"`
@@ -197,6 +198,9 @@ func (r *Request) Check() error {
 		return err
 	}
 	if err := r.checkRetry(); err != nil {
+		return err
+	}
+	if err := r.checkMinNodes(); err != nil {
 		return err
 	}
 	if _, err := r.requirement(); err != nil {

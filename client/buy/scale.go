@@ -262,6 +262,7 @@ func (b *Buyer) copied(first *purchase.Purchase, place, nodes int, seconds uint3
 		p.Secret = drawn[8+messages.SaltBytes:]
 	}
 	p.Joins, p.First, p.Group = first.Order, place, nil
+	p.MinNodes, p.Short = 0, nil // the first purchase says it for all
 	p.Order = market.OrderAddress(p.Args.Customer, p.Args.Nonce)
 	p.Name, p.Attempt, p.Request, p.Renewals, p.Created = "", 0, [32]byte{}, nil, time.Now()
 	p.Job, p.Salt, p.Stage, p.Bought, p.Detach = &job, job.Salt, purchase.Intended, false, true

@@ -205,8 +205,8 @@ func (t *tools) why(ctx context.Context, in whyInput) (service.Why, error) {
 		return service.Why{}, err
 	}
 	w, err := t.o.Market.Why(ctx, id)
-	if t.o.Attestations != nil && w.Kind == "lease" {
-		w.Attestation = t.o.Attestations.Attestation("", w.Address)
+	if t.o.Attestations != nil && err == nil {
+		t.o.Attestations.Explain(&w)
 	}
 	return w, err
 }

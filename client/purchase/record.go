@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/sdk/group"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -87,6 +88,10 @@ type Purchase struct {
 	Retry      bool             `json:"retry,omitempty"`
 	After      solana.PublicKey `json:"after,omitzero"`
 	RetryUntil time.Time        `json:"retryUntil,omitzero"`
+	// MinNodes is how many machines of the order, and of those that are added to its private network, have to run; 0 for any number.
+	// Short is there while fewer run, and once the others were ended for that.
+	MinNodes uint8        `json:"minNodes,omitempty"`
+	Short    *group.Short `json:"short,omitempty"`
 	// Group are the order's leases that have a private network, each in its place; none for an order of one machine.
 	Group []messages.GroupMember `json:"group,omitempty"`
 	// Joins is the order whose private network these machines were added to, and First the place of the first of them there; zero
@@ -109,6 +114,9 @@ type Renewal struct {
 	Seconds uint32 `json:"seconds"`
 	Cost    uint64 `json:"cost"` // base units of USDC
 }
+
+// TooFew reports whether too few machines of a purchase run now, as far as its record says.
+func (p *Purchase) TooFew() bool { return p.Short != nil && !p.Short.Broken() && p.Stage != Over }
 
 // version of the record.
 const version = 1

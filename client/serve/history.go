@@ -87,8 +87,8 @@ func (s *Server) why(ctx context.Context, in *whyInput) (*reply[service.Why], er
 	if err != nil {
 		return nil, failed(err)
 	}
-	if s.o.Attestations != nil && w.Kind == "lease" {
-		w.Attestation = s.o.Attestations.Attestation("", w.Address)
+	if s.o.Attestations != nil {
+		s.o.Attestations.Explain(&w)
 	}
 	return &reply[service.Why]{w}, nil
 }

@@ -187,6 +187,13 @@ func (a *Account) login(ctx context.Context, lease solana.PublicKey, user string
 	}, nil
 }
 
+// Explain implements service.Attestations, of what the account has bought.
+func (a *Account) Explain(w *service.Why) {
+	if err := buy.Explain(a.folder, w); err != nil {
+		a.Log.Warn().Err(err).Str("of", w.Address).Msg("what purchases say of an order or a lease cannot be read")
+	}
+}
+
 // Attestation implements service.Attestations, of what the account has bought.
 func (a *Account) Attestation(order, lease string) *service.Attestation {
 	key, err := solana.PublicKeyFromBase58(lease)

@@ -83,6 +83,18 @@ func (b *budgets) Bought(order solana.PublicKey) (string, error) {
 	return "", nil
 }
 
+// Explain implements service.Attestations, of what all budgets have bought.
+func (b *budgets) Explain(w *service.Why) {
+	b.main.Explain(w)
+	all, err := b.all()
+	if err != nil {
+		b.main.Log.Warn().Err(err).Msg("what some budgets have bought is not explained")
+	}
+	for _, x := range all {
+		x.Explain(w)
+	}
+}
+
 // Attestation implements service.Attestations, of what all budgets have bought.
 func (b *budgets) Attestation(order, lease string) *service.Attestation {
 	if a := b.main.Attestation(order, lease); a != nil {

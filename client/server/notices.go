@@ -175,6 +175,10 @@ func standing(v *view.View, customer solana.PublicKey, names map[solana.PublicKe
 			"Orders and leases hold %s of %s USDC. Leases end when credits run out.\n\nTo do: gantry credits add", market.USDC(c.Credits.Reserved), market.USDC(c.Balance))
 	}
 	for _, p := range held {
+		if p.TooFew() && p.Args.Customer == customer {
+			add(alert.Critical, fmt.Sprintf("group-short/%s/%d", p.Order, p.Short.Since), "A group has too few machines",
+				"Fewer than %d machines of order %s run. The others are ended at %s UTC, unless enough run again.\n\nTo do: gantry cluster status %s, and gantry cluster scale to add machines", p.MinNodes, p.Order, service.When(p.Short.Until), p.Order)
+		}
 		if p.Args.Customer != customer || (p.Stage != purchase.Intended && p.Stage != purchase.Placed) {
 			continue
 		}

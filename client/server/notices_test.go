@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/alert"
+	"github.com/gantry-market/gantry/sdk/group"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -55,9 +56,9 @@ func TestStandingNotices(t *testing.T) {
 	d.Address = market.DisputeAddress(l.Address)
 	d.Lease, d.OpenedAt = l.Address, 5
 	v.Put(d.Address, d)
-	p.Stage = purchase.Placed
+	p.Stage, p.Short = purchase.Placed, &group.Short{Since: 6, Until: 8}
 	got := standing(v, customer, names, []purchase.Purchase{p})
-	require.Equal(t, []string{"budget/main", "credits", "dispute/" + l.Address.String() + "/5", "unattended/" + l.Address.String() + "/7"}, keysOf(got))
+	require.Equal(t, []string{"budget/main", "credits", "dispute/" + l.Address.String() + "/5", "group-short/" + order.String() + "/6", "unattended/" + l.Address.String() + "/7"}, keysOf(got))
 	for _, n := range got {
 		require.Contains(t, n.Text, "gantry ", n.Key)
 	}

@@ -66,6 +66,8 @@ type Attestations interface {
 	// Attestation is that of a lease of an order, by their addresses; nil for one without. Where the order is not known, "", all are
 	// looked through.
 	Attestation(order, lease string) *Attestation
+	// Explain adds to what the chain says of an order or a lease what is known where it was bought.
+	Explain(w *Why)
 }
 
 // Attested adds to leases what their machines have proved, in place; nothing where nobody knows.

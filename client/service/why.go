@@ -34,13 +34,14 @@ const (
 	WhyJobDone    = "job-done"          //
 	WhyDeclined   = "declined"          // its machine said so before it started
 	WhyNotStarted = "not-started"       // its machine did not start in time
+	WhyIncomplete = "group-incomplete"  // too few machines of its group ran; only who has bought it knows
 )
 
 // Why explains an order or a lease.
 type Why struct {
 	Address string `json:"address"`
 	Kind    string `json:"kind" enum:"order,lease"`
-	Reason  string `json:"reason" enum:"open,no-machine-fits,awards-paused,awarded,expired,cancelled,not-served,running,stopped,ended-by-provider,funds-used-up,machine-failed,moved,job-done,declined,not-started"`
+	Reason  string `json:"reason" enum:"open,no-machine-fits,awards-paused,awarded,expired,cancelled,not-served,running,stopped,ended-by-provider,funds-used-up,machine-failed,moved,job-done,declined,not-started,group-incomplete"`
 	Says    string `json:"says" doc:"The reason in words"`
 	Advice  string `json:"advice,omitempty" doc:"What to do"`
 	// Fit counts the machines that fit an open order now, and Unfit the others by what keeps them from it.

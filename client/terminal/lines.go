@@ -161,6 +161,10 @@ func (s Lines) leaseEvent(e buy.Event) {
 		s.Say(" · exited   with code %d; the lease runs until %s UTC: stop it with gantry stop %s", e.ExitCode, service.When(e.Lease.FundedUntil), e.Lease.Address)
 	case buy.MachineFailed:
 		s.Say(" · failed   %s was gone for %d s until %s UTC; keepers look for another machine", service.Short(e.Lease.Node), e.Lease.DowntimeSecs, service.When(e.Lease.EndedAt))
+	case buy.TooFew:
+		s.tooFew(e)
+	case buy.MemberLost:
+		s.Say(" ! lost     %v", e.Err)
 	case buy.Moved:
 		s.Say(" ✓ moved    to %s at %s USDC per GPU-hour   lease %s", service.Short(e.Lease.Node), market.PricePerHour(e.Lease.Price), e.Lease.Address)
 	case buy.Continued:
@@ -193,6 +197,18 @@ func (s Lines) leaseEvent(e buy.Event) {
 		s.Say(" ✓ suspended  after %.1f s: snapshot %s", e.After.Seconds(), e.Snapshot)
 	case buy.SnapshotUnannounced:
 		s.Say(" · snapshot  its hash is not on chain yet; it stands above")
+	}
+}
+
+// tooFew says how many machines of a group run.
+func (s Lines) tooFew(e buy.TooFew) {
+	switch {
+	case e.Short == nil:
+		s.Say(" ✓ group    enough machines run again: %d", e.Running)
+	case e.Short.Broken():
+		s.Say(" ✗ group    %s", e.Short.Says)
+	default:
+		s.Say(" ! group    %d of the machines run, and it needs %d: the others are ended at %s UTC, unless enough run again", e.Running, e.Least, service.When(e.Short.Until))
 	}
 }
 

@@ -1,6 +1,7 @@
 package rent
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -123,7 +124,7 @@ func (s *session) clusterStatus() error {
 // clusterDone shows a cluster.
 func (s *session) clusterDone(c *buy.Cluster) error {
 	return s.Done(c, func(w *terminal.Page) {
-		fmt.Fprintf(w, "%s  order %s  %s\n", c.State, c.Order, c.Failed)
+		fmt.Fprintf(w, "%s  order %s  %s\n", c.State, c.Order, cmp.Or(c.Failed, c.Says))
 		rows := make([][]string, len(c.Members))
 		for i, m := range c.Members {
 			rows[i] = []string{m.Host, m.Address, m.Status, m.Lease, m.Node}

@@ -41,6 +41,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL` or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models keepers award the best machine"},
 			&cli.UintFlag{Name: "count", Aliases: []string{"gpus"}, Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
+			&cli.UintFlag{Name: "min-nodes", Usage: "while this command stays: when fewer than `N` of the --nodes run for ten minutes, end the others (default: any number may run)"},
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},

@@ -79,6 +79,7 @@ func (s *session) numbers(r *buy.Request) (err error) {
 	}{
 		{"count", &r.Count, 1, "a node has 1 to 8 GPUs; use --nodes for more"},
 		{"nodes", &r.Nodes, 1, "an order is over 1 to 64 nodes"},
+		{"min-nodes", &r.MinNodes, 0, "0 is for any number"},
 		{"redundancy", &r.Redundancy, market.MinRedundancy, "outputs are compared of 3, 5 or 7 machines"},
 		{"min-tier", &r.MinTier, 0, "tiers are 0 to 3"},
 	} {

@@ -46,7 +46,8 @@ var flagsOf = map[string]struct {
 	want any
 }{
 	"GPU": {[]string{"--gpu=H100"}, "H100"}, "Count": {[]string{"--count=2"}, uint8(2)}, "Nodes": {[]string{"--nodes=3"}, uint8(3)},
-	"Region": {[]string{"--region=us"}, "us"}, "MaxPrice": {[]string{"--max-price=2.5"}, "2.5"}, "Seconds": {[]string{"--minutes=2"}, uint32(120)},
+	"MinNodes": {[]string{"--nodes=3", "--min-nodes=2"}, uint8(2)},
+	"Region":   {[]string{"--region=us"}, "us"}, "MaxPrice": {[]string{"--max-price=2.5"}, "2.5"}, "Seconds": {[]string{"--minutes=2"}, uint32(120)},
 	"Image": {[]string{"--image=debian:12"}, "debian:12"}, "Command": {[]string{"--", "sleep", "1"}, []string{"sleep", "1"}},
 	"Entrypoint": {[]string{"--image=x", "--entrypoint=/bin/sh"}, "/bin/sh"}, "User": {[]string{"--image=x", "--user=1000:100"}, "1000:100"},
 	"Env": {[]string{"--env=A=b"}, map[string]string{"A": "b"}}, "Network": {[]string{"--image=x", "--network=none"}, "none"},

@@ -3,8 +3,6 @@ package rent
 import (
 	"strings"
 
-	"github.com/gagliardetto/solana-go"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/buy"
@@ -49,11 +47,11 @@ func (s *session) why() error {
 	if out.Why, err = s.Service.Why(s.Context, key); err != nil {
 		return err
 	}
-	if f, err := s.Folder(); err == nil && out.Kind == "lease" { // a reader without a wallet has no folder
-		if out.ExitCode, err = buy.ExitCode(f, key); err != nil {
-			return err
+	if f, err := s.Folder(); err == nil { // a reader without a wallet has no folder
+		if err = buy.Explain(f, &out.Why); err == nil && out.Kind == "lease" {
+			out.ExitCode, err = buy.ExitCode(f, key)
 		}
-		if out.Attestation, err = buy.AttestationOf(f, solana.PublicKey{}, key); err != nil {
+		if err != nil {
 			return err
 		}
 	}

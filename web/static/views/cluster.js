@@ -68,10 +68,11 @@ export async function cluster({ root, argument, signal, every }) {
       stats('In short', ['State', state(c.state)], ['Runs', typeOf(c)], ['Machines', membersOf(c)],
         ['Used', c.costAtMost ? money(c.costAtMost) : '–'], ['Reserved, the most it can cost', money(c.costCap)]),
       c.failed && el('p', { class: 'warn' }, 'Nothing was bought: ', c.failed),
+      c.says && el('p', { class: 'warn', role: 'status' }, c.says),
       c.left?.length > 0 && el('div', { role: 'status' }, el('p', {}, 'Not over yet:'), el('ul', {}, c.left.map((l) => el('li', {}, l)))),
       c.members.length > 0 ? [machines(c)] : !over.includes(c.state) && el('p', { role: 'status' }, 'Its machines are not all awarded yet.'),
       ways(c),
-      inCard({ name: 'Details' }, describe(['Order', address(c.order, 'order')], ['Time', span(c.seconds)], ['Max price', c.maxPricePerGpuHour && money(c.maxPricePerGpuHour, `${nb}/h`)], ['Since', when(c.createdAt)])));
+      inCard({ name: 'Details' }, describe(['Order', address(c.order, 'order')], ['Time', span(c.seconds)], ['Needs at least', c.minNodes && `${c.minNodes} machines`], ['Max price', c.maxPricePerGpuHour && money(c.maxPricePerGpuHour, `${nb}/h`)], ['Since', when(c.createdAt)])));
     const buttons = [grows(c) && grow, !over.includes(c.state) && end].filter(Boolean);
     if (buttons.length !== acts.children.length || buttons.some((b, i) => acts.children[i] !== b)) acts.replaceChildren(...buttons); // which loses the focus
   };

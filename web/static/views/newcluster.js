@@ -28,6 +28,7 @@ function request(f) {
   if (command.length) r.command = command;
   const env = environment(f.elements.env.value);
   if (Object.keys(env).length) r.env = env;
+  if (Number(text('least'))) r.minNodes = Number(text('least'));
   if (text('region')) r.region = text('region');
   if (text('port')) r.public = [{ name: text('port'), port: Number(text('port')) }];
   if (text('network') === 'none') r.network = 'none';
@@ -48,6 +49,7 @@ export async function newcluster({ root, query, signal }) {
     field('Name', el('input', { name: 'name', required: true, pattern: '[A-Za-z0-9._\\-]{1,64}', maxlength: 64, autocomplete: 'off', spellcheck: 'false', placeholder: 'farm' }), 'Letters, digits, . _ -'),
     field('What runs', choice('type', types, 'ray')),
     field('Machines', el('input', { name: 'nodes', type: 'number', min: 2, max: 64, value: 2, required: true }), 'All or none of them are awarded.'),
+    field('Needs at least', el('input', { name: 'least', type: 'number', min: 0, max: 64 }), 'Where fewer machines run for ten minutes, the others are ended. Empty: any number may run.'),
     field('GPU', gpu), field('How many, on each machine', el('input', { name: 'count', type: 'number', min: 1, max: 8, value: 1, required: true })),
     field('Hours', el('input', { name: 'hours', inputmode: 'decimal', required: true, value: 1, maxlength: 12 })),
     field('Max price per GPU-hour', price),

@@ -1,0 +1,65 @@
+package group
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+// Muster is how many machines of a group run.
+type Muster struct {
+	Running int
+	// Done are those whose job or time is over: they are not missed.
+	Done int
+	// Since is when too few ran first, and have since, unix seconds; 0 where enough do.
+	Since int64
+	// Live: one runs, starts, or may be replaced.
+	Live bool
+}
+
+// Enough reports whether nothing of the group has to be ended.
+func (m *Muster) Enough() bool { return m.Since == 0 || !m.Live }
+
+// live reports whether a lease costs something yet, or another machine may take it over.
+func live(l *market.Lease) bool { return l.State() <= market.LeaseRunning || l.CanMigrate() }
+
+// Count counts the leases of a group, also those that are over: least of its machines have to run.
+func Count(least int, leases []market.Lease) Muster {
+	type change struct {
+		at int64
+		by int
+	}
+	var changes []change
+	m := Muster{Since: math.MaxInt64} // the first award, of machines of which enough never ran
+	for i := range leases {
+		l := &leases[i]
+		m.Live, m.Since = m.Live || live(l), min(m.Since, l.AwardedAt)
+		if l.StartedAt == 0 {
+			continue
+		}
+		changes = append(changes, change{l.StartedAt, 1})
+		reason := l.Reason()
+		switch finished := reason == market.EndedJobDone || reason == market.EndedUnfunded; {
+		case l.State() == market.LeaseRunning:
+			m.Running++
+		case l.State() == market.LeaseEnded && finished:
+			m.Done++
+		default:
+			changes = append(changes, change{max(l.EndedAt, l.StartedAt), -1})
+		}
+	}
+	if m.Running+m.Done >= least {
+		m.Since = 0
+		return m
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), b.by-a.by) })
+	ran := 0
+	for _, c := range changes {
+		if ran += c.by; ran == least-1 && c.by < 0 {
+			m.Since = c.at
+		}
+	}
+	return m
+}

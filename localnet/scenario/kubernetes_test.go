@@ -308,6 +308,10 @@ spec:
 	p := k.pod("served", "runs", runs)
 	k.await("its output", func() bool { return k.logs(p) == "begun\n" })
 	require.Contains(t, k.shell(p, "echo $((40 + 2))\nexit\n"), "42")
+	k.await("what it uses", func() bool {
+		status, raw, err := k.ask(http.MethodGet, "/api/v1/nodes/gantry/proxy/metrics/resource", nil)
+		return err == nil && status == http.StatusOK && strings.Contains(string(raw), fmt.Sprintf(`container_cpu_usage_seconds_total{container="main",namespace="default",pod=%q} `, p.Metadata.Name))
+	})
 	before, _ := k.leases()
 	k.kill()
 	k.begin()

@@ -95,7 +95,7 @@ func newKubeNode(t *testing.T) *kubeNode {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.n.Close()) })
 	require.NoError(t, k.n.Launch(t.Context()))
-	served, err := k.n.StartServe(t.Context(), k.n.Keys.Customers[0], "25")
+	served, err := k.n.StartServe(t.Context(), k.n.Keys.Customers[0], "25", "--no-page") // as the chart does
 	require.NoError(t, err)
 	k.image, _ = imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
 	k.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: gantry}\n", "")

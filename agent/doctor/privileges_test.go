@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // Each right that a container lacks is named with what it is for, and no other.
@@ -25,6 +26,11 @@ func TestMissingPrivilegesAreNamed(t *testing.T) {
 		require.Equal(t, Error, f.Result, right.name)
 		require.Equal(t, "the agent's container or service lacks "+right.name+" ("+right.purpose+")", f.Cause)
 	}
+	// Containers without a network need none for it.
+	write(t, m, "/proc/self/status", fmt.Sprintf("CapEff:\t%016x\n", (uint64(1)<<41-1)&^(1<<unix.CAP_NET_ADMIN)))
+	require.Equal(t, Error, checkPrivileges(t.Context(), m).Result)
+	m.Config.Network.Off = true
+	require.Equal(t, OK, checkPrivileges(t.Context(), m).Result)
 }
 
 // The kernel's own record of a process without a right is read as it is. Linux, root, setpriv.

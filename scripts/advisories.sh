@@ -8,7 +8,7 @@ source "$(dirname "$0")/common.sh"
 advisories_go() {
   "$root/scripts/toolchain.sh" go
   local module
-  for module in . internal/testtool/program scripts/plots packaging/compose integrations/kubernetes; do
+  for module in . internal/testtool/program scripts/plots packaging/compose packaging/helm integrations/kubernetes; do
     step "govulncheck $module"
     in_dir "$module" go run "golang.org/x/vuln/cmd/govulncheck@$GOVULNCHECK" ./... || failed+=("$module")
   done

@@ -60,6 +60,7 @@ func Checks() []Check {
 		{"gpu-persistence", checkPersistence},
 		{"gpu-memory", checkMemoryErrors},
 		{"gpu-processes", checkProcesses},
+		{"privileges", checkPrivileges},
 		{"cgroups", checkCgroups},
 		{"network", checkNetwork},
 		{"volumes", checkVolumes},

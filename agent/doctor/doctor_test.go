@@ -80,6 +80,7 @@ func healthy(t *testing.T) (*Machine, *fakerpc.Server) {
 	require.NoError(t, chain.SaveKeypair(m.Config.NodeKey, key))
 	write(t, m, "/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n")
 	write(t, m, "/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
+	write(t, m, "/proc/self/status", "Name:\tgantry-agent\nCapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n")
 	write(t, m, "/proc/meminfo", "MemTotal: 67108864 kB\nMemAvailable: 33554432 kB\n")
 	for _, slot := range []string{"0000:18:00.0", "0000:19:00.0"} {
 		write(t, m, "/sys/bus/pci/devices/"+slot+"/class", "0x030200\n")
@@ -308,6 +309,26 @@ func systemFaults() []fault {
 			write(t, m, "/sys/fs/cgroup/cgroup.controllers", "cpu pids\n")
 		}},
 		{"cgroups", Error, "update-grub", func(t *testing.T, m *Machine, _ *fakerpc.Server) { write(t, m, "/proc/self/mountinfo", "") }},
+		// A container of Kubernetes or Docker without rights: its groups are read-only, or it sees its own as the root of all.
+		{"cgroups", Error, "privileged: true", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			write(t, m, "/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup ro,nosuid,relatime - cgroup2 cgroup rw\n")
+		}},
+		{"cgroups", Error, "privileged: true", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			write(t, m, "/sys/fs/cgroup/cgroup.type", "domain\n")
+			write(t, m, "/sys/fs/cgroup/cgroup.procs", "1\n")
+			write(t, m, "/sys/fs/cgroup/cgroup.subtree_control", "\n")
+		}},
+		// systemd's Delegate: the group is not the root, and is divided already.
+		{"cgroups", OK, "", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			write(t, m, "/sys/fs/cgroup/cgroup.type", "domain\n")
+			write(t, m, "/sys/fs/cgroup/cgroup.procs", "1\n")
+			write(t, m, "/sys/fs/cgroup/cgroup.subtree_control", "cpu memory pids\n")
+		}},
+		{"privileges", Error, "privileged: true", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			write(t, m, "/proc/self/status", "CapEff:\t00000000a80425fb\n") // what Docker and containerd give a container
+		}},
+		{"privileges", Error, "grep proc", func(t *testing.T, m *Machine, _ *fakerpc.Server) { remove(t, m, "/proc/self/status") }},
+		{"privileges", NotApplicable, "", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.UID = 1000 }},
 		{"network", Error, "modprobe", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.Network = func() error { return errTest } }},
 		{"network", Error, "sudo", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.UID = 1000 }},
 		{"volumes", Warning, "e2fsprogs", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.Volumes = func() error { return errTest } }},

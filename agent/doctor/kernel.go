@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gantry-market/gantry/agent/runtime"
 )
@@ -9,7 +10,11 @@ import (
 const asRoot = "sudo gantry-agent doctor"
 
 func checkCgroups(_ context.Context, m *Machine) Finding {
-	if err := runtime.CheckCgroups(m.Root); err != nil {
+	err := runtime.CheckCgroups(m.Root)
+	if errors.Is(err, runtime.ErrCgroupsOfContainer) {
+		return bad(asContainer, "jobs cannot be limited: %v", err)
+	}
+	if err != nil {
 		return bad(`sudo sed -i 's/^GRUB_CMDLINE_LINUX="/&systemd.unified_cgroup_hierarchy=1 cgroup_enable=memory /' /etc/default/grub && sudo update-grub && sudo reboot`,
 			"jobs cannot be limited: %v", err)
 	}

@@ -17,18 +17,27 @@ type cgroup struct {
 }
 
 // findCgroup2 returns the mount point of the unified hierarchy.
-func findCgroup2(mountinfo string) (string, bool) {
+func findCgroup2(mountinfo string) (mount string, ok bool) {
+	mount, _, ok = mountOfCgroup2(mountinfo)
+	return mount, ok
+}
+
+// mountOfCgroup2 also says whether it is mounted read-only.
+func mountOfCgroup2(mountinfo string) (mount string, readOnly, ok bool) {
 	for _, line := range strings.Split(mountinfo, "\n") {
 		left, right, ok := strings.Cut(line, " - ")
 		f := strings.Fields(left)
-		if ok && len(f) >= 5 && strings.HasPrefix(right, "cgroup2 ") {
-			return f[4], true
+		if ok && len(f) >= 6 && strings.HasPrefix(right, "cgroup2 ") {
+			return f[4], contains(strings.Split(f[5], ","), "ro"), true
 		}
 	}
-	return "", false
+	return "", false, false
 }
 
 var errNoCgroup2 = errors.New("no cgroup v2 is mounted")
+
+// ErrCgroupsOfContainer: the agent is in a container that does not have the machine's control groups.
+var ErrCgroupsOfContainer = errors.New("the agent's container does not have the control groups of its machine")
 
 // newCgroup makes a group with the limits, or says why it cannot.
 func newCgroup(leaseID string, l Limits) (*cgroup, error) {
@@ -53,11 +62,48 @@ func CheckCgroups(root string) error {
 	if err != nil {
 		return err
 	}
-	mount, ok := findCgroup2(string(b))
-	if !ok {
+	mount, readOnly, ok := mountOfCgroup2(string(b))
+	switch {
+	case !ok:
 		return errNoCgroup2
+	case readOnly:
+		return fmt.Errorf("%w: %s is read-only", ErrCgroupsOfContainer, mount)
 	}
-	return checkControllers(filepath.Join("/", root, mount))
+	mount = filepath.Join("/", root, mount)
+	if err := checkControllers(mount); err != nil {
+		return err
+	}
+	return checkDivides(mount)
+}
+
+// checkDivides says why a group cannot be divided between jobs: only the root of all groups can while processes are in it.
+func checkDivides(mount string) error {
+	if _, err := os.Stat(filepath.Join(mount, "cgroup.type")); err != nil {
+		return nil // the root has no such file
+	}
+	divided, err := os.ReadFile(filepath.Join(mount, "cgroup.subtree_control"))
+	if err != nil {
+		return err
+	}
+	inside, err := os.ReadFile(filepath.Join(mount, "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	if len(lacking(divided)) > 0 && len(strings.TrimSpace(string(inside))) > 0 {
+		return fmt.Errorf("%w: it has a namespace of control groups of its own, whose root has processes", ErrCgroupsOfContainer)
+	}
+	return nil
+}
+
+// lacking are the controllers that jobs need and a list has not.
+func lacking(list []byte) (missing []string) {
+	have := strings.Fields(string(list))
+	for _, c := range []string{"cpu", "memory", "pids"} {
+		if !contains(have, c) {
+			missing = append(missing, c)
+		}
+	}
+	return missing
 }
 
 func checkControllers(mount string) error {
@@ -65,13 +111,7 @@ func checkControllers(mount string) error {
 	if err != nil {
 		return err
 	}
-	var missing []string
-	for _, c := range []string{"cpu", "memory", "pids"} {
-		if !contains(strings.Fields(string(have)), c) {
-			missing = append(missing, c)
-		}
-	}
-	if len(missing) > 0 {
+	if missing := lacking(have); len(missing) > 0 {
 		return fmt.Errorf("cgroup v2 at %s lacks %s", mount, strings.Join(missing, ", "))
 	}
 	return nil

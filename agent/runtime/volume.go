@@ -176,8 +176,8 @@ func (s *supervisor) openVolume(secret secrets) error {
 }
 
 // newVolume makes a file system in a file, mounts it, and makes one folder in it that is encrypted with the key.
-func newVolume(file *os.File, name string, key VolumeKey) (v *volume, err error) {
-	v = &volume{}
+func newVolume(file *os.File, name string, key VolumeKey) (_ *volume, err error) {
+	v := &volume{}
 	if v.device, err = makeFileSystem(file, volumeOptions...); err != nil {
 		return nil, err
 	}

@@ -208,6 +208,11 @@ func TestServeReads(t *testing.T) {
 	v.shows(customer.PublicKey().String(), "40.00", "20.00")
 	v.signsIn()
 
+	// What a program asks about jobs needs no page.
+	jobPath := "/v1/leases/" + lease.Address.String() + "/job"
+	var unreached, without problem
+	status := v.ask(http.MethodGet, jobPath, nil, nil, &unreached)
+
 	// The token outlives the server, and its file holds no secret.
 	v.kill()
 	again := me.serve()
@@ -219,6 +224,9 @@ func TestServeReads(t *testing.T) {
 	require.Empty(t, bare.page)
 	bare.token = v.token
 	require.Equal(t, http.StatusNotFound, bare.ask(http.MethodGet, "/", nil, nil, nil))
+	require.Equal(t, status, bare.ask(http.MethodGet, jobPath, nil, nil, &without))
+	require.Equal(t, unreached, without)
+	require.NotEqual(t, http.StatusInternalServerError, status)
 	bare.kill()
 	for i, arg := range me.args {
 		if arg == "--state-dir" {

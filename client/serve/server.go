@@ -43,7 +43,7 @@ type Options struct {
 	Names func(ctx context.Context, order solana.PublicKey) (map[uint16]string, error)
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
-	// Machines speaks with the machines of leases for the page; nil where there is none.
+	// Machines speaks with the machines of leases; nil where the server acts for nobody.
 	Machines Machines
 	// Inspections tells what came of measuring leases beside their jobs; nil where nothing is measured.
 	Inspections service.Inspections

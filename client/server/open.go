@@ -66,6 +66,9 @@ func Open(ctx context.Context, a *Account) (_ *Server, err error) {
 	}
 	endAttending := by.attend(ctx)
 	s.end(func() error { endAttending(); return nil })
+	if o.Machines, err = a.acting(ctx, ""); err != nil {
+		return nil, err
+	}
 	b, err := openBudgets(ctx, a, own)
 	if err != nil {
 		return nil, err
@@ -106,9 +109,6 @@ func (s *Server) AddPage(ctx context.Context) error {
 	s.end(func() error { end(); return nil })
 	// What the wallet signed before the server ended is followed to its end.
 	if _, err := m.Resume(nil); err != nil {
-		return err
-	}
-	if s.HTTP.Machines, err = a.acting(ctx, ""); err != nil {
 		return err
 	}
 	s.HTTP.Wallet = wallet.New(wallet.Options{Client: a.Client, Service: a.Service, Manager: m, Customer: a.Customer, Session: a.Key.PublicKey(), Now: time.Now})

@@ -182,6 +182,7 @@ func (k *kube) get(path string, out any) bool {
 var collections = map[string]string{
 	"Namespace": "/api/v1/namespaces", "ServiceAccount": "/api/v1/namespaces/NS/serviceaccounts", "Secret": "/api/v1/namespaces/NS/secrets", "Pod": "/api/v1/namespaces/NS/pods",
 	"PersistentVolumeClaim": "/api/v1/namespaces/NS/persistentvolumeclaims", "Job": "/apis/batch/v1/namespaces/NS/jobs", "Deployment": "/apis/apps/v1/namespaces/NS/deployments",
+	"DaemonSet":   "/apis/apps/v1/namespaces/NS/daemonsets",
 	"ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles", "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 }
 

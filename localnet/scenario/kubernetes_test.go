@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (p kubePod) waits() string {
 }
 
 // Pods of a real Kubernetes control plane run as leases: a job with an environment from a Secret, a deployment, and what goes
-// wrong. The node has the rights of its manifest only. It is killed in between, and buys nothing twice.
+// wrong. The node has the rights of its chart only. It is killed in between, and buys nothing twice.
 func TestPodsRunAsLeases(t *testing.T) {
 	needsSandbox(t)
 	k := newKubeNode(t)
@@ -94,18 +95,12 @@ func newKubeNode(t *testing.T) *kubeNode {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.n.Close()) })
 	require.NoError(t, k.n.Launch(t.Context()))
-	served, err := k.n.StartServe(t.Context(), k.n.Keys.Customers[0], "25")
+	served, err := k.n.StartServe(t.Context(), k.n.Keys.Customers[0], "25", "--no-page") // as the chart does
 	require.NoError(t, err)
 	k.image, _ = imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
-	for _, name := range []string{"rbac.yaml", "node.yaml"} {
-		raw, err := os.ReadFile(filepath.Join("../../integrations/kubernetes/deploy", name))
-		require.NoError(t, err)
-		query := ""
-		if name == "node.yaml" { // its image is not there: the API server only checks it
-			query = "?dryRun=All&fieldValidation=Strict"
-		}
-		k.apply(string(raw), query)
-	}
+	k.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: gantry}\n", "")
+	k.install("gantry-kubelet", "{images: {gantry: none, kubelet: none}, rpcURL: 'https://rpc.example'}", "ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+	k.install("gantry-agent", "{image: none, rpcURL: 'https://rpc.example', region: test}")
 	k.args = []string{
 		program, "--url", served.URL, "--token-file", served.TokenFile, "--kubeconfig", k.kubeconfig("node", k.token("gantry", "gantry-kubelet")), "--state", k.path("pods"),
 		"--allow-simulated", "--gpu", "A100", "--max-price", "2", "--budget", "5", "--network", "none", "--listen", freeAddr(t), "--address", "127.0.0.1", "--client-ca", k.path("ca.crt"),
@@ -125,6 +120,24 @@ func newKubeNode(t *testing.T) *kubeNode {
 		return slices.ContainsFunc(node.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
 	})
 	return k
+}
+
+// install makes those objects of a chart that are of these kinds. Of the others there is no image: the API server only checks them.
+func (k *kubeNode) install(chart, values string, kinds ...string) {
+	k.t.Helper()
+	file := k.path(chart + ".values.yaml")
+	require.NoError(k.t, os.WriteFile(file, []byte(values), 0o600))
+	cmd := exec.CommandContext(k.t.Context(), "go", "run", "-C", "../../packaging/helm", ".", chart, chart, "gantry", file)
+	cmd.Stderr = os.Stderr
+	manifests, err := cmd.Output()
+	require.NoError(k.t, err)
+	for _, manifest := range strings.Split(string(manifests), "\n---\n") {
+		query := "?dryRun=All&fieldValidation=Strict"
+		if slices.ContainsFunc(kinds, func(kind string) bool { return strings.Contains(manifest, "\nkind: "+kind+"\n") }) {
+			query = ""
+		}
+		k.apply(manifest, query)
+	}
 }
 
 // begin starts the node, also after it was killed.
@@ -295,6 +308,10 @@ spec:
 	p := k.pod("served", "runs", runs)
 	k.await("its output", func() bool { return k.logs(p) == "begun\n" })
 	require.Contains(t, k.shell(p, "echo $((40 + 2))\nexit\n"), "42")
+	k.await("what it uses", func() bool {
+		status, raw, err := k.ask(http.MethodGet, "/api/v1/nodes/gantry/proxy/metrics/resource", nil)
+		return err == nil && status == http.StatusOK && strings.Contains(string(raw), fmt.Sprintf(`container_cpu_usage_seconds_total{container="main",namespace="default",pod=%q} `, p.Metadata.Name))
+	})
 	before, _ := k.leases()
 	k.kill()
 	k.begin()

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
@@ -130,4 +132,36 @@ func TestTerminal(t *testing.T) {
 	}
 	_, err := c.OpenTerminal(t.Context(), "other", Size{Columns: 80, Rows: 24})
 	require.ErrorContains(t, err, "401")
+}
+
+// What a lease uses is the server's newest sample, or what the machine says next where that is too old.
+func TestUse(t *testing.T) {
+	past := func(age time.Duration) string {
+		return fmt.Sprintf("event: past\ndata: {\"samples\": [{\"cpuSeconds\": 1}, {\"cpuSeconds\": 2, \"memoryBytes\": 7, \"measuredAt\": %q}]}\n\n", time.Now().Add(-age).Format(time.RFC3339Nano))
+	}
+	const now = "event: use\ndata: {\"cpuSeconds\": 3.5, \"memoryBytes\": 9, \"measuredAt\": \"2026-12-03T08:00:00Z\"}\n\n"
+	for stream, want := range map[string]float64{
+		past(time.Second) + now:                          2,
+		past(time.Hour) + now:                            3.5,
+		"event: past\ndata: {\"samples\": []}\n\n" + now: 3.5,
+	} {
+		c := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+			require.Equal(t, "/page/leases/L/use", r.URL.Path)
+			_, _ = w.Write([]byte(stream))
+		})
+		u, err := c.Use(t.Context(), "L", time.Minute)
+		require.NoError(t, err)
+		require.InDelta(t, want, u.CPUSeconds, 0)
+		require.NotZero(t, u.MemoryBytes)
+		require.False(t, u.MeasuredAt.IsZero())
+	}
+	for stream, want := range map[string]string{
+		past(time.Hour): "says nothing of what it uses",
+		past(time.Hour) + "event: problem\ndata: {\"detail\": \"the machine is gone\"}\n\n": "the machine is gone",
+		"event: use\ndata: [\n\n": "use",
+	} {
+		c := serverOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(stream)) })
+		_, err := c.Use(t.Context(), "L", time.Minute)
+		require.ErrorContains(t, err, want)
+	}
 }

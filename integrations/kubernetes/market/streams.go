@@ -33,14 +33,25 @@ func (c *Client) Tail(ctx context.Context, address string, bytes int) (o Output,
 
 // Follow writes the output from an offset on to w until the job ends or ctx does.
 func (c *Client) Follow(ctx context.Context, address string, offset uint64, w io.Writer) error {
-	req, err := c.request(ctx, http.MethodGet, leasePath(address)+"/logs", url.Values{"follow": {"true"}, "offset": {strconv.FormatUint(offset, 10)}}, nil)
+	ended, err := c.events(ctx, leasePath(address)+"/logs", url.Values{"follow": {"true"}, "offset": {strconv.FormatUint(offset, 10)}}, func(event, data string) (bool, error) {
+		return event == "end", take(event, data, w)
+	})
+	if err == nil && !ended {
+		err = fmt.Errorf("%w: the output broke off", ErrUnreachable)
+	}
+	return err
+}
+
+// events reads a stream of events until take has had enough of them, or fails; it reports whether it had enough.
+func (c *Client) events(ctx context.Context, path string, query url.Values, take func(event, data string) (enough bool, err error)) (enough bool, err error) {
+	req, err := c.request(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	resp, err := c.do(req)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	lines := bufio.NewScanner(resp.Body)
@@ -49,21 +60,19 @@ func (c *Client) Follow(ctx context.Context, address string, offset uint64, w io
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
-		switch {
-		case field == "event":
+		switch field {
+		case "event":
 			event = value
-		case field == "data" && event == "end":
-			return nil
-		case field == "data":
-			if err := take(event, value, w); err != nil {
-				return err
+		case "data":
+			if enough, err := take(event, value); err != nil || enough {
+				return enough, err
 			}
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%w: the output broke off: %w", ErrUnreachable, err)
+		return false, fmt.Errorf("%w: the stream broke off: %w", ErrUnreachable, err)
 	}
-	return fmt.Errorf("%w: the output broke off", ErrUnreachable)
+	return false, nil
 }
 
 // take reads one event of an output.
@@ -104,7 +113,7 @@ type Terminal struct{ conn *websocket.Conn }
 // OpenTerminal opens a shell of a size.
 func (c *Client) OpenTerminal(ctx context.Context, address string, size Size) (*Terminal, error) {
 	u := *c.base
-	u.Path += "/page/leases/" + url.PathEscape(address) + "/terminal"
+	u.Path += pagePath(address) + "/terminal"
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
 		HTTPClient: c.http, Subprotocols: []string{terminalProtocol, bearerProtocol + c.token},
 	})

@@ -9,10 +9,8 @@ import (
 	"path"
 	"sync"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	"github.com/virtual-kubelet/virtual-kubelet/node/api"
-	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/gantry-market/gantry/integrations/kubernetes/market"
 )
@@ -139,14 +137,4 @@ func join(ctx context.Context, conn net.Conn, stream io.ReadWriteCloser) error {
 	_ = conn.Close()
 	wg.Wait()
 	return err
-}
-
-// GetStatsSummary has no figures: what leases use is seen with gantry top.
-func (p *Provider) GetStatsSummary(context.Context) (*stats.Summary, error) {
-	return nil, errdefs.NotFound("the node has no figures of what pods use: see gantry top")
-}
-
-// GetMetricsResource has no figures, as GetStatsSummary.
-func (p *Provider) GetMetricsResource(context.Context) ([]*dto.MetricFamily, error) {
-	return nil, nil
 }

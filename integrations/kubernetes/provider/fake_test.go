@@ -38,6 +38,7 @@ type server struct {
 	leases   map[string]*market.Lease
 	jobs     map[string]*market.Job
 	output   map[string]string
+	uses     map[string]*market.Use
 	refuse   func(key string) *market.Problem // of an order; nil for none
 	endpoint string                           // where ports of containers are
 	slow     bool                             // orders wait for a machine
@@ -46,7 +47,7 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	s := &server{
-		t: t, bought: map[string]string{}, orders: map[string]*market.OrderRequest{}, leases: map[string]*market.Lease{}, jobs: map[string]*market.Job{}, output: map[string]string{},
+		t: t, bought: map[string]string{}, orders: map[string]*market.OrderRequest{}, leases: map[string]*market.Lease{}, jobs: map[string]*market.Job{}, output: map[string]string{}, uses: map[string]*market.Use{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/orders", s.order)
@@ -61,6 +62,14 @@ func newServer(t *testing.T) *server {
 		answer(w, l)
 	})
 	mux.HandleFunc("POST /v1/leases/{id}/forwards", func(w http.ResponseWriter, _ *http.Request) { answer(w, &map[string]string{"endpoint": s.endpoint}) })
+	mux.HandleFunc("GET /page/leases/{id}/use", func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := json.Marshal(s.uses[r.PathValue("id")])
+		if string(raw) == "null" {
+			fmt.Fprint(w, "event: past\ndata: {\"samples\": []}\n\nevent: problem\ndata: {\"detail\": \"the machine is gone\"}\n\n")
+			return
+		}
+		fmt.Fprintf(w, "event: past\ndata: {\"samples\": []}\n\nevent: use\ndata: %s\n\n", raw)
+	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { answer(w, &struct{}{}) })
 	mux.HandleFunc("GET /v1/offers", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, &map[string]any{"offers": []market.Offer{{FreeGPUs: 3, CPUCores: 16, RAMMiB: 1024, DiskGiB: 10}, {FreeGPUs: 1}}, "asked": r.URL.Query().Get("q")})

@@ -19,7 +19,7 @@ import (
 // those whose free machines serve it at the lowest asks. Machines that work on one thing are alike: an order for several names one model.
 // Without a maximum price, the reference price of the model with the lowest asks is it.
 func (b *Buyer) chooseModels(ctx context.Context, t *terms, mk market.Market, v *view.View) error {
-	models, err := service.ModelsNamed(v, t.request.GPU)
+	models, err := service.ModelsFor(v, t.request.GPU, t.request.Compute)
 	if err != nil {
 		return err
 	}

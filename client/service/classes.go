@@ -23,6 +23,7 @@ type Class struct {
 	Int8TOPS           uint32 `json:"dataSheetInt8Tops"`
 	GigabytesPerSecond uint32 `json:"dataSheetGigabytesPerSecond"`
 	FP16TFLOPS         uint32 `json:"dataSheetFp16Tflops"`
+	Compute            string `json:"computeCapability"`
 	Source             string `json:"source"`
 	Profile            string `json:"profile"`
 	// Calibration says what the class asks for, and by which measurements on hardware, or that there are none.
@@ -50,7 +51,7 @@ func Classes(p *market.Params) ([]Class, error) {
 		g, price := &all[i], prices[i]
 		out[i] = Class{
 			Name: g.Name, Drivers: g.Drivers, PCIIDs: g.PCIIDs, Boards: g.Boards, MemoryMiB: g.MemoryMiB, Int8TOPS: g.Sheet.Int8TOPS,
-			GigabytesPerSecond: g.Sheet.GigabytesPerSecond, FP16TFLOPS: g.Sheet.FP16TFLOPS, Source: g.Sheet.Source,
+			GigabytesPerSecond: g.Sheet.GigabytesPerSecond, FP16TFLOPS: g.Sheet.FP16TFLOPS, Compute: g.Compute.String(), Source: g.Sheet.Source,
 			Profile: market.ProfileText(ClassProfile(g)), Price: price.String(),
 		}
 		operations, bandwidth := g.Thresholds()

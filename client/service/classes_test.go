@@ -52,11 +52,11 @@ A machine is of its class from 0.7 of it on. In a calibrated class that is 72 % 
 has calibrated asks for a floor, 15 % of the data sheet's operations and 5 % of its bandwidth. A GPU of it reaches that, and a machine without a GPU
 does not ([what each liar reaches](../reports/liars.md)).
 
-| class | driver's memory, MiB | int8 TOPS | GB/s | FP16 TFLOPS | source | threshold |
-| --- | ---: | ---: | ---: | ---: | --- | --- |
+| class | driver's memory, MiB | int8 TOPS | GB/s | FP16 TFLOPS | compute capability | source | threshold |
+| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |
 `)
 	for _, c := range all {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s |\n", c.Name, c.MemoryMiB, c.Int8TOPS, c.GigabytesPerSecond, c.FP16TFLOPS, c.Source, c.Calibration)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s | %s |\n", c.Name, c.MemoryMiB, c.Int8TOPS, c.GigabytesPerSecond, c.FP16TFLOPS, c.Compute, c.Source, c.Calibration)
 	}
 	b.WriteString(`
 Memory is what drivers show, with error correction where it is on by default. Orders and searches ask for memory as cards are sold: 24 GiB is

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -86,6 +87,47 @@ func NamesOf(models []market.Model) string {
 		names[i] = m.ModelName()
 	}
 	return strings.Join(names, " or ")
+}
+
+// ModelsFor are the models that [ModelsNamed] finds and whose GPUs have a compute capability at least, such as "8.9"; empty for any. A model that
+// the table of classes does not have is none of them. Error: Failure.
+func ModelsFor(v *view.View, text, compute string) ([]market.Model, error) {
+	models, err := ModelsNamed(v, text)
+	if err != nil || compute == "" {
+		return models, err
+	}
+	least, err := class.ParseCompute(compute)
+	if err != nil {
+		return nil, Usage("compute: "+err.Error(), "")
+	}
+	var out []market.Model
+	var less []string
+	for i := range models {
+		switch have := computeOf(&models[i]); {
+		case have >= least:
+			out = append(out, models[i])
+		case have == 0:
+			less = append(less, models[i].ModelName()+" not known")
+		default:
+			less = append(less, models[i].ModelName()+" "+have.String())
+		}
+	}
+	if len(out) == 0 {
+		return nil, Usage(fmt.Sprintf("no model of %q has compute capability %s", text, least), "they have: "+strings.Join(less, ", "))
+	}
+	return out, nil
+}
+
+// computeOf is the compute capability of a model's GPUs; 0 where the table of classes does not have it.
+func computeOf(m *market.Model) class.Compute {
+	g := class.GPUs().Named(m.ModelName())
+	if g == nil {
+		g = class.GPUs().Device("", m.ModelName())
+	}
+	if g == nil {
+		return 0
+	}
+	return g.Compute
 }
 
 func modelNames(models []market.Model) string {

@@ -52,6 +52,37 @@ func TestNamesOfModels(t *testing.T) {
 	}
 }
 
+// A compute capability leaves the models that have it, and says what the others have where none does.
+func TestModelsOfAComputeCapability(t *testing.T) {
+	v := view.New(view.Options{})
+	for i, name := range []string{"T4", "A100-SXM4-40GB", "RTX-4090", "H100-SXM5-80GB", "RTX-5090", "a card that no table has"} {
+		m := market.Model{}
+		m.Id, m.Name = uint16(i+1), market.Text32(name)
+		v.Put(solana.PublicKey{byte(i + 1)}, &m)
+	}
+	for least, want := range map[string][]string{
+		"8.9": {"RTX-4090", "H100-SXM5-80GB", "RTX-5090"}, "9": {"H100-SXM5-80GB", "RTX-5090"}, "10.0": {"RTX-5090"},
+	} {
+		found, err := ModelsFor(v, AnyModel, least)
+		require.NoError(t, err, least)
+		var got []string
+		for _, m := range found {
+			got = append(got, m.ModelName())
+		}
+		require.ElementsMatch(t, want, got, least)
+	}
+	all, err := ModelsFor(v, AnyModel, "")
+	require.NoError(t, err)
+	require.Len(t, all, 6)
+	_, err = ModelsFor(v, "A100", "8.9")
+	require.ErrorContains(t, err, `no model of "A100" has compute capability 8.9`)
+	require.Contains(t, Classify(err).Advice, "A100-SXM4-40GB 8.0")
+	_, err = ModelsFor(v, "a card that no table has", "1.0")
+	require.ErrorContains(t, err, "no model")
+	_, err = ModelsFor(v, AnyModel, "ada")
+	require.ErrorContains(t, err, "write it such as 8.9")
+}
+
 // The better quote of two can be served; of two that can, the cheaper one; else the one that more nodes fit.
 func TestWhichQuoteIsBetter(t *testing.T) {
 	dear := Quote{Nodes: 2, Fit: 2, expected: 20}

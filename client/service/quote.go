@@ -70,7 +70,7 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 	if r.GPU, r.Count, err = ParseGPU(r.GPU, r.Count); err != nil {
 		return Quote{}, err
 	}
-	models, err := ModelsNamed(ranked.view, r.GPU)
+	models, err := ModelsFor(ranked.view, r.GPU, r.Compute)
 	if err != nil {
 		return Quote{}, err
 	}

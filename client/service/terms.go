@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -27,6 +28,7 @@ type Terms struct {
 	RAMMiB       uint32
 	DiskGiB      uint32
 	CUDA         market.CUDA
+	Compute      class.Compute // of its model
 	Tier         uint8
 	Interconnect market.Interconnect
 	Isolation    market.Isolation
@@ -35,7 +37,7 @@ type Terms struct {
 }
 
 // TermList lists the terms of a search, for messages.
-const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT cpus>=N ram>=GIB disk>=GIB cuda>=VERSION tier>=N nvlink nvswitch sandbox volumes spot simulated|real"
+const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT cpus>=N ram>=GIB disk>=GIB cuda>=VERSION compute>=VERSION tier>=N nvlink nvswitch sandbox volumes spot simulated|real"
 
 // ParseTerms reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
@@ -94,7 +96,7 @@ func (q *Terms) term(term string) error {
 var operators = map[string]string{
 	"gpu": " = ", "region": " = ", "count": " >= = > ", "price": " < <= ", "uptime": " >= > ", "rep": " >= > ",
 	"reputation": " >= > ", "vram": " >= > ", "tops": " >= ", "bandwidth": " >= ", "down": " >= ", "up": " >= ",
-	"cpus": " >= > ", "ram": " >= > ", "memory": " >= > ", "disk": " >= > ", "cuda": " >= ", "tier": " >= > = ", "link": " = >= ",
+	"cpus": " >= > ", "ram": " >= > ", "memory": " >= > ", "disk": " >= > ", "cuda": " >= ", "compute": " >= ", "tier": " >= > = ", "link": " = >= ",
 }
 
 func splitTerm(term string) (name, op, value string) {
@@ -161,6 +163,8 @@ func (q *Terms) set(name, op, value string) (err error) {
 		err = q.share(name, value, uint32(more))
 	case "cuda":
 		q.CUDA, err = market.ParseCUDA(value)
+	case "compute":
+		q.Compute, err = class.ParseCompute(value)
 	case "tier":
 		var n uint64
 		if n, err = whole(value, 3); err == nil {
@@ -241,6 +245,9 @@ const otherModel = "other model"
 
 // ofModel reports whether a model is asked for.
 func (q *Terms) ofModel(m *market.Model) bool {
+	if q.Compute != 0 && computeOf(m) < q.Compute {
+		return false
+	}
 	if q.Model != 0 {
 		return m.Id == q.Model
 	}

@@ -20,9 +20,9 @@ func TestParseQuery(t *testing.T) {
 	q, err = ParseTerms("tops>=989.5 bandwidth>=2000")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1, Operations: 989_500, Bandwidth: 2_000_000}, q)
-	q, err = ParseTerms("cpus>=16 memory>=128G disk>500 cuda>=12.8")
+	q, err = ParseTerms("cpus>=16 memory>=128G disk>500 cuda>=12.8 compute>=8.9")
 	require.NoError(t, err)
-	require.Equal(t, Terms{Count: 1, CPUs: 16, RAMMiB: 128 << 10, DiskGiB: 501, CUDA: 1208}, q)
+	require.Equal(t, Terms{Count: 1, CPUs: 16, RAMMiB: 128 << 10, DiskGiB: 501, CUDA: 1208, Compute: 809}, q)
 	q, err = ParseTerms("")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1}, q)
@@ -50,6 +50,7 @@ func TestParseQuery(t *testing.T) {
 		"cpus>=1.5":                         "not a whole number",
 		"ram<=5":                            `search term "ram" cannot use "<="`,
 		"cuda>=new":                         "no version of CUDA",
+		"compute>=ada":                      "no compute capability",
 		"link=usb":                          "is not an interconnect",
 		"region=" + strings.Repeat("x", 17): "at most 16 characters",
 	} {
@@ -84,6 +85,7 @@ func TestQueryMatches(t *testing.T) {
 		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=80": "", "vram>=87": "other hardware",
 		"simulated": "simulated or not", "real": "", "cpus>=8 ram>=64 disk>=500 cuda>=12.8": "", "cpus>8": "fewer cores, less memory or disk, or an older CUDA",
 		"count>=2 cpus>=16": "", "cuda>=13": "fewer cores, less memory or disk, or an older CUDA", "nvlink": "other hardware", "tier>=1": "other hardware",
+		"compute>=9.0": "", "compute>=9.1": "other model", "gpu=H100 compute>=10": "other model",
 	} {
 		q, err := ParseTerms(text)
 		require.NoError(t, err)

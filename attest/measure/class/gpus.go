@@ -27,6 +27,8 @@ type GPU struct {
 	// Drivers are the names that drivers give to the device.
 	Drivers []string `json:"drivers"`
 	Chip    string   `json:"chip"`
+	// Compute is the capability of its code.
+	Compute Compute `json:"compute"`
 	// PCIIDs are vendor:device in hexadecimal digits.
 	PCIIDs []string `json:"pci_ids"`
 	// Boards are the boards (project_sku_chip) that a signed report of the GPU may name; none where GPUs of the class
@@ -174,6 +176,8 @@ func (g *GPU) check(taken map[string]string) error {
 		return errors.New("it has no name of at most 32 bytes, no driver's name or no PCI id")
 	case g.Sheet.Int8TOPS == 0 || g.Sheet.GigabytesPerSecond == 0 || g.Sheet.FP16TFLOPS == 0 || g.Sheet.Source == "":
 		return errors.New("a figure of its data sheet or the source is missing")
+	case g.Compute == 0:
+		return errors.New("its compute capability is missing")
 	case resident > memory*9/10 || resident < memory*8/10:
 		return fmt.Errorf("its profile keeps %d MiB of %d: not nearly nine tenths", resident>>20, g.MemoryMiB)
 	case g.Measured != nil && (g.Measured.Operations == 0 || g.Measured.Bandwidth == 0 || g.Measured.Repeats == 0 || g.Measured.Driver == ""):

@@ -27,7 +27,7 @@ func (s *session) request() (buy.Request, error) {
 		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),
 		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.size("shm-size"), MinTFLOPS: s.number("min-tflops"),
 	}
-	r.Share = service.Share{CPUs: s.number("cpus"), Memory: s.size("memory"), Disk: s.size("disk"), CUDA: s.CLI.String("cuda")}
+	r.Share = service.Share{CPUs: s.number("cpus"), Memory: s.size("memory"), Disk: s.size("disk"), CUDA: s.CLI.String("cuda"), Compute: s.CLI.String("compute-capability")}
 	r.MinTOPS, r.MinBandwidth = s.CLI.String("min-tops"), s.CLI.String("min-bandwidth")
 	if s.CLI.IsSet("network") { // its default is said in the help
 		r.Network = s.CLI.String("network")

@@ -54,6 +54,7 @@ var flagsOf = map[string]struct {
 	"Volume": {[]string{"--image=x", "--volume=data:1GiB"}, "data:1GiB"}, "MinMemory": {[]string{"--min-vram=40"}, uint(40)},
 	"Keep":            {[]string{"--image=x", "--volume=data", "--keep"}, true},
 	"RunToCompletion": {[]string{"--job"}, true}, "AllowSimulated": {[]string{"--allow-simulated"}, true}, "Inspect": {[]string{"--inspect=always"}, "always"},
+	"Compute":   {[]string{"--compute-capability=8.9"}, "8.9"},
 	"MinTFLOPS": {[]string{"--min-tflops=312"}, uint32(312)},
 	"MinTOPS":   {[]string{"--min-tops=1.5"}, "1.5"}, "MinBandwidth": {[]string{"--min-bandwidth=900"}, "900"},
 	"MinDown": {[]string{"--min-down=100"}, uint32(100)}, "MinUp": {[]string{"--min-up=50"}, uint32(50)},

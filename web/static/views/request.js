@@ -83,7 +83,7 @@ export const most = (r, m, price = r.maxPricePerGpuHour) => reserved(m, price, r
 // search finds the machines that fit, whatever they ask.
 export const search = (r, t) => [`gpu=${r.gpu.replace(/\s/g, '')}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.minTops && `tops>=${r.minTops}`,
   r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`,
-  r.cpus && `cpus>=${r.cpus}`, r.memoryMiB && `ram>=${Math.ceil(r.memoryMiB / 1024)}`, r.diskMiB && `disk>=${Math.ceil(r.diskMiB / 1024)}`, r.cuda && `cuda>=${r.cuda}`,
+  r.cpus && `cpus>=${r.cpus}`, r.memoryMiB && `ram>=${Math.ceil(r.memoryMiB / 1024)}`, r.diskMiB && `disk>=${Math.ceil(r.diskMiB / 1024)}`, r.cuda && `cuda>=${r.cuda}`, r.computeCapability && `compute>=${r.computeCapability}`,
   (t || r.image) && 'sandbox', r.spot && 'spot', !r.allowSimulated && 'real'].filter(Boolean).join(' ');
 
 const quoted = (text) => (/^[\w./:=@%+-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`);

@@ -28,7 +28,7 @@ export function read(text) {
   return name ? [`gpu=${name}`, ...terms] : terms;
 }
 
-const names = { gpu: '', count: 'GPUs', price: 'Price', vram: 'Memory', uptime: 'Uptime', region: 'Region', tier: 'Tier', tops: 'TOPS', down: 'Down', up: 'Up', cpus: 'vCPU', ram: 'RAM', disk: 'Disk', rep: 'Reputation', bandwidth: 'GB/s', cuda: 'CUDA' };
+const names = { gpu: '', count: 'GPUs', price: 'Price', vram: 'Memory', uptime: 'Uptime', region: 'Region', tier: 'Tier', tops: 'TOPS', down: 'Down', up: 'Up', cpus: 'vCPU', ram: 'RAM', disk: 'Disk', rep: 'Reputation', bandwidth: 'GB/s', cuda: 'CUDA', compute: 'Compute capability' };
 const units = { vram: ' GiB', uptime: ' %', rep: ' %', price: '' };
 
 // words says a term for people.

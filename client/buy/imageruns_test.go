@@ -34,7 +34,7 @@ func TestTheDigestOfAnOrderedImage(t *testing.T) {
 
 // The machines that are asked are those that would be awarded first.
 func TestTheBestMachinesAreAsked(t *testing.T) {
-	var f fitting
+	f := fitting{models: make([]market.Model, 1)}
 	for _, price := range []uint64{3, 1, 2} {
 		var n market.Node
 		n.Price = price * 1_000_000

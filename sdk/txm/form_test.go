@@ -27,6 +27,23 @@ func (c *fakeChain) versions() map[solana.MessageVersion]int {
 	return out
 }
 
+// A caller that was refused may give the intent again before the manager has forgotten the refused submission.
+func TestASubmissionThatIsOverIsNotJoined(t *testing.T) {
+	r := newRig(t)
+	m := r.manager()
+	in := Intent{ID: "again", Instructions: do("a")}
+	fresh, err := newEntry(in, m.o.Payer, time.Now())
+	require.NoError(t, err)
+	refused := newSubmission(m, fresh, in)
+	refused.finish(ErrTooLarge)
+	m.mu.Lock()
+	m.submissions[in.ID] = refused
+	m.mu.Unlock()
+	_, err = m.Submit(ctxFor(t), in)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.chain.effect("a"))
+}
+
 // Version 1 is for what the legacy form does not hold, on a cluster that takes it.
 func TestTheFormFollowsSizeAndCluster(t *testing.T) {
 	r := newRig(t)

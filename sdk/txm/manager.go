@@ -106,7 +106,7 @@ func (m *Manager) start(in Intent, fresh Entry, want chain.Commitment) (*submiss
 		m.mu.Unlock()
 		return nil, Result{}, ErrClosed
 	}
-	if f, ok := m.submissions[in.ID]; ok {
+	if f, ok := m.submissions[in.ID]; ok && !f.over() {
 		m.mu.Unlock()
 		if f.snapshot().Digest != fresh.Digest {
 			return nil, Result{}, fmt.Errorf("%w: %s", ErrMismatch, in.ID)

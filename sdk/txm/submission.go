@@ -62,6 +62,14 @@ func (f *submission) notify() {
 	f.changed = make(chan struct{})
 }
 
+// over reports whether the submission has ended. Its waiters know that before the manager forgets it: an intent that one of them gives
+// again is a new submission.
+func (f *submission) over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.done || f.entry.State.Terminal()
+}
+
 // finish ends the submission for its waiters.
 func (f *submission) finish(err error) {
 	f.mu.Lock()

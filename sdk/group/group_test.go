@@ -54,6 +54,7 @@ func TestHowManyMachinesOfAGroupRun(t *testing.T) {
 		"two have failed":                 {[]market.Lease{runs(1), failed(2, 700), failed(3, 500)}, 700, true},
 		"two have left":                   {[]market.Lease{runs(1), ended(2, market.EndedByProvider, 700), ended(3, market.EndedFailed, 500)}, 700, true},
 		"their customer has stopped two":  {[]market.Lease{runs(1), ended(2, market.EndedByCustomer, 700), ended(3, market.EndedByCustomer, 500)}, 700, true},
+		"one never ran, and is closed":    {[]market.Lease{runs(1), func() market.Lease { l := ended(2, 0, 0); l.AwardedAt, l.StartedAt = 0, 0; return l }()}, 50, true},
 		"one was replaced":                {[]market.Lease{runs(1), ended(2, market.EndedFailed, 700), ended(3, market.EndedFailed, 500), replaced}, 0, true},
 		"one that was replaced, and left": {[]market.Lease{runs(1), ended(2, market.EndedFailed, 700), ended(3, market.EndedFailed, 500), func() market.Lease { l := replaced; l.Status, l.EndedAt = uint8(market.LeaseFailed), 950; return l }()}, 950, true},
 		"a replacement starts":            {[]market.Lease{runs(1), ended(2, market.EndedFailed, 700), ended(3, market.EndedFailed, 500), mate(4, market.LeaseAwarded)}, 700, true},

@@ -35,7 +35,10 @@ func Count(least int, leases []market.Lease) Muster {
 	m := Muster{Since: math.MaxInt64} // the first award, of machines of which enough never ran
 	for i := range leases {
 		l := &leases[i]
-		m.Live, m.Since = m.Live || live(l), min(m.Since, l.AwardedAt)
+		m.Live = m.Live || live(l)
+		if l.AwardedAt != 0 { // a lease that is closed does not say it
+			m.Since = min(m.Since, l.AwardedAt)
+		}
 		if l.StartedAt == 0 {
 			continue
 		}
@@ -53,6 +56,9 @@ func Count(least int, leases []market.Lease) Muster {
 	if m.Running+m.Done >= least {
 		m.Since = 0
 		return m
+	}
+	if m.Since == math.MaxInt64 { // all are closed
+		m.Since = 0
 	}
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), b.by-a.by) })
 	ran := 0

@@ -22,6 +22,13 @@ where
     v.as_str().unwrap().parse().unwrap()
 }
 
+fn numbers<T: std::str::FromStr, const N: usize>(v: &Value) -> [T; N]
+where
+    T::Err: std::fmt::Debug,
+{
+    std::array::from_fn(|i| number(&v[i]))
+}
+
 fn hex<const N: usize>(v: &Value) -> [u8; N] {
     let text = v.as_str().unwrap();
     assert_eq!(text.len(), 2 * N);
@@ -66,8 +73,8 @@ fn accounts_are_read_as_go_reads_them() {
     assert_eq!((n.price, n.node_key), (number(&f["price"]), number(&f["nodeKey"])));
     let (o, f) = account::<accounts::Order>(&v, "Order", accounts::ORDER_DISCRIMINATOR, accounts::Order::LEN);
     assert_eq!(
-        (o.nonce, o.max_price, o.requirement.model),
-        (number(&f["nonce"]), number(&f["maxPrice"]), number(&f["requirement"]["model"]))
+        (o.nonce, o.max_price, o.requirement.models),
+        (number(&f["nonce"]), number(&f["maxPrice"]), numbers(&f["requirement"]["models"]))
     );
     let (m, f) =
         account::<accounts::Market>(&v, "Market", accounts::MARKET_DISCRIMINATOR, accounts::Market::LEN);
@@ -140,7 +147,7 @@ fn instructions_are_those_that_go_builds() {
             region: hex(&r["region"]),
             min_vram_mib: number(&r["minVramMib"]),
             min_tflops_x10: number(&r["minTflopsX10"]),
-            model: number(&r["model"]),
+            models: numbers(&r["models"]),
             min_uptime_bps: number(&r["minUptimeBps"]),
             min_reputation_bps: number(&r["minReputationBps"]),
             min_interconnect: number(&r["minInterconnect"]),
@@ -157,7 +164,6 @@ fn instructions_are_those_that_go_builds() {
             min_ram_mib: number(&r["minRamMib"]),
             min_disk_gib: number(&r["minDiskGib"]),
             min_cuda: number(&r["minCuda"]),
-            pad: hex(&r["pad"]),
         },
     };
     same(order.instruction(ix::OrderCreateInstructionArgs { args }), want);

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -36,7 +37,8 @@ func (b *Buyer) EndCluster(ctx context.Context, text string, within time.Duratio
 	return c, nil
 }
 
-// endFamily ends the orders of a cluster, whose purchases it brings up to date. It says what is left after within.
+// endFamily ends the orders of a cluster, for at most within, and updates their purchases in family. left has a sentence for each order
+// and lease that is not ended then.
 func (b *Buyer) endFamily(ctx context.Context, family []purchase.Purchase, within time.Duration) (leases []service.Lease, left []string, err error) {
 	late := time.Now().Add(within)
 	parts := make([]*clusterEnd, len(family))
@@ -155,15 +157,13 @@ func (e *clusterEnd) unsent() error {
 	return e.b.settled(e.ctx, e.held)
 }
 
-// running are the leases that can be ended now, also those of failed machines that others may take over.
-func (e *clusterEnd) running() (out []market.Lease) {
-	for _, l := range e.v.LeasesOfOrder(e.p.Order) {
-		if l.State() == market.LeaseRunning || l.CanMigrate() {
-			out = append(out, l)
-		}
-	}
-	return out
+// running are the leases that can be ended now.
+func (e *clusterEnd) running() []market.Lease {
+	return slices.DeleteFunc(e.v.LeasesOfOrder(e.p.Order), func(l market.Lease) bool { return !canEnd(&l) })
 }
+
+// canEnd reports whether a customer can end a lease now: it runs, or another machine may take it over.
+func canEnd(l *market.Lease) bool { return l.State() == market.LeaseRunning || l.CanMigrate() }
 
 // endRunning ends all leases that run. It tries all of them before it returns an error.
 func (e *clusterEnd) endRunning() error {
@@ -174,7 +174,7 @@ func (e *clusterEnd) endRunning() error {
 	for i, l := range leases {
 		g.Go(func() error {
 			_, err := e.b.end(e.ctx, e.v, l)
-			if cur, ok := e.v.Lease(l.Address); err != nil && ok && cur.State() == l.State() {
+			if cur, ok := e.v.Lease(l.Address); err != nil && ok && canEnd(&cur) {
 				failed[i] = fmt.Errorf("%s: %w", hostOf(&e.p, l.Address), err)
 			}
 			return nil

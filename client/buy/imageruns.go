@@ -54,8 +54,7 @@ func (f *fitting) best(most int) []service.Offer {
 	var out []service.Offer
 	for i := range f.nodes[:min(len(f.nodes), most)] {
 		n := &f.nodes[i]
-		of := slices.IndexFunc(f.models, func(m market.Model) bool { return m.Id == n.Spec.Model })
-		out = append(out, service.DescribeNode(n, &f.models[of], f.now))
+		out = append(out, service.DescribeNode(n, modelIn(f.models, n.Spec.Model), f.now))
 	}
 	return out
 }

@@ -23,7 +23,7 @@ const breakWithin = 30 * time.Second
 
 // Events of a group that needs a number of machines.
 type (
-	// TooFew: fewer machines run than have to, or the others are ended for that. Short is nil where enough run again.
+	// TooFew: fewer machines run than the group needs. Short says when the others are ended, or that they were; nil: enough run again.
 	TooFew struct {
 		Running, Least int
 		Short          *group.Short
@@ -45,7 +45,7 @@ func (r *Request) checkMinNodes() error {
 	case r.MinNodes == 0:
 		return nil
 	case r.Redundancy != 0 || r.Rerun != "":
-		return usage("--min-nodes is for machines that work together, and machines whose outputs are compared do not", "leave --min-nodes out")
+		return usage("--min-nodes is for machines that work together, and with --redundancy or --rerun each works alone", "leave --min-nodes out")
 	case nodes < 2:
 		return usage("--min-nodes is for several machines", "say how many: --nodes 2, or leave --min-nodes out")
 	case r.MinNodes > nodes:
@@ -80,7 +80,7 @@ func (b *Buyer) group(v *view.View, start uint32, gone map[solana.PublicKey]mark
 		Closed: func(ctx context.Context, lease solana.PublicKey) (market.Lease, error) {
 			l, known, err := b.closedLease(ctx, market.Lease{Meta: market.Meta{Address: lease}})
 			if err == nil && !known {
-				err = fmt.Errorf("lease %s is not on chain, and its history has no end: %w", lease, chain.ErrUnreadable)
+				err = fmt.Errorf("lease %s is closed, and its history does not say how it ended: %w", lease, chain.ErrUnreadable)
 			}
 			return l, err
 		},
@@ -101,8 +101,8 @@ func seenOf(v *view.View, family []purchase.Purchase) (out []market.Lease) {
 	return out
 }
 
-// keepsWhole ends what is left of the group where too few of its machines run, while the caller attends it. It calls over then. The
-// returned function stops that.
+// keepsWhole watches the group while the caller attends it. Where too few machines run for too long, it ends all leases and calls over. The
+// returned function stops the watch.
 func (d *deal) keepsWhole(ctx context.Context, over func()) (stop func()) {
 	if d.p.MinNodes == 0 {
 		return func() {}
@@ -117,7 +117,7 @@ func (d *deal) keepsWhole(ctx context.Context, over func()) (stop func()) {
 func (d *deal) notEnded(err error) { d.b.notEnded(d.order, err) }
 
 func (b *Buyer) notEnded(order solana.PublicKey, err error) {
-	b.log.Warn().Err(err).Stringer("order", order).Msg("it is not known whether enough machines of a group run, or what is left of it is not ended")
+	b.log.Warn().Err(err).Stringer("order", order).Msg("the machines of a group could not be counted, or its leases could not be ended")
 }
 
 // muster is the group of the purchase.
@@ -142,16 +142,17 @@ func (d *deal) loses(ctx context.Context, l market.Lease, err error) error {
 	return nil
 }
 
-// whole waits until it is known whether a group that has lost members has enough, and until one that was broken is ended. Error: why it
-// has lost them, where nothing was left to be ended.
+// whole waits until it is known whether a group that lost members still has enough, or until all its leases are ended. Error: why it lost
+// its members, where too few did their work and no lease was left to end.
 func (d *deal) whole(ctx context.Context) error {
 	if len(d.lost) == 0 && !d.p.Short.Broken() {
 		return nil
 	}
-	if d.muster().Keep(ctx, true, d.notEnded) == group.TooFew {
+	g := d.muster()
+	if g.Keep(ctx, true, d.notEnded) == group.TooFew {
 		return ctx.Err()
 	}
-	if m := group.Count(int(d.p.MinNodes), d.v.LeasesOfOrder(d.order)); m.Since != 0 && !d.p.Short.Broken() {
+	if g.Last().Short && !d.p.Short.Broken() {
 		return errors.Join(d.lost...)
 	}
 	return nil
@@ -222,7 +223,7 @@ func (c *carrier) keepOneWhole(ctx context.Context, v *view.View, gone map[solan
 	}
 	g := c.group(v, mk.Params.StartDeadlineSecs, gone, func() []purchase.Purchase { return purchase.Cluster(c.purchases(), order) }, func(s *group.Short) error {
 		p.Short = s
-		c.log.Warn().Stringer("order", order).Interface("short", s).Msg("whether enough machines of a group run has changed")
+		c.log.Warn().Stringer("order", order).Interface("short", s).Msg("the record of a short group has changed")
 		return held.Write(p)
 	})
 	found, err := g.Look(ctx)

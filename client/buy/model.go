@@ -142,10 +142,18 @@ func (d *deal) modelOf(l *market.Lease) string {
 
 // modelNamed is the name of one of the order's models.
 func (t *terms) modelNamed(id uint16) string {
-	for _, m := range t.models {
-		if m.Id == id {
-			return m.ModelName()
-		}
+	if m := modelIn(t.models, id); m != nil {
+		return m.ModelName()
 	}
 	return service.NamesOf(t.models)
+}
+
+// modelIn is the model with an id; nil where it is none of them.
+func modelIn(models []market.Model, id uint16) *market.Model {
+	for i := range models {
+		if models[i].Id == id {
+			return &models[i]
+		}
+	}
+	return nil
 }

@@ -1,8 +1,6 @@
 package buy
 
 import (
-	"slices"
-
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/sdk/market"
@@ -29,10 +27,10 @@ func (t *terms) nodes(mk market.Market, order solana.PublicKey, v *view.View, mo
 	}
 	for _, n := range v.Nodes() {
 		p, known := v.Provider(n.Provider)
-		of := slices.IndexFunc(models, func(m market.Model) bool { return m.Id == n.Spec.Model })
-		if !known || of < 0 {
+		m := modelIn(models, n.Spec.Model)
+		if !known || m == nil {
 			continue
 		}
-		each(n, suits(&mk, &o, &n, &p, &models[of], now))
+		each(n, suits(&mk, &o, &n, &p, m, now))
 	}
 }

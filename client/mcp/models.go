@@ -55,7 +55,7 @@ type deployModelInput struct {
 	Key            string            `json:"idempotencyKey" jsonschema:"names the purchase: letters, digits, dots, dashes. Calling again with the same key and request never buys twice"`
 	Model          string            `json:"model" jsonschema:"NAME or NAME:QUANTISATION of the tool models"`
 	Set            map[string]string `json:"set,omitempty" jsonschema:"values of the template's parameters, such as hfToken"`
-	GPU            string            `json:"gpu,omitempty" jsonschema:"GPU model; by default the one with the best offer of those that have the memory"`
+	GPU            string            `json:"gpu,omitempty" jsonschema:"GPU model; by default any that has the memory"`
 	Count          uint8             `json:"count,omitempty" jsonschema:"GPUs of one machine over which the model is split; the variant's by default"`
 	Region         string            `json:"region,omitempty" jsonschema:"prefix of the region"`
 	MaxPrice       string            `json:"maxPricePerGpuHour" jsonschema:"the most USDC per GPU-hour; the budget is counted with it"`

@@ -64,7 +64,7 @@ func ModelsNamed(v *view.View, text string) ([]market.Model, error) {
 	if err := Unsupported(text); err != nil {
 		return nil, err
 	}
-	return nil, Usage(fmt.Sprintf("GPU model %q is not known", text), "known models: "+modelNames(models)+", or "+AnyModel)
+	return nil, Usage(fmt.Sprintf("GPU model %q is not known", text), "known models: "+joined(models, ", ")+", or "+AnyModel)
 }
 
 // ModelsOf are the models that an order names, as far as the market has them; none for any.
@@ -82,11 +82,7 @@ func NamesOf(models []market.Model) string {
 	if len(models) == 0 {
 		return AnyModel
 	}
-	names := make([]string, len(models))
-	for i, m := range models {
-		names[i] = m.ModelName()
-	}
-	return strings.Join(names, " or ")
+	return joined(models, " or ")
 }
 
 // ModelsFor are the models that [ModelsNamed] finds and whose GPUs have a compute capability at least, such as "8.9"; empty for any. A model that
@@ -113,7 +109,7 @@ func ModelsFor(v *view.View, text, compute string) ([]market.Model, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, Usage(fmt.Sprintf("no model of %q has compute capability %s", text, least), "they have: "+strings.Join(less, ", "))
+		return nil, Usage(fmt.Sprintf("no model of %q has compute capability %s or more", text, least), "they have: "+strings.Join(less, ", "))
 	}
 	return out, nil
 }
@@ -130,7 +126,7 @@ func computeOf(m *market.Model) class.Compute {
 	return g.Compute
 }
 
-func modelNames(models []market.Model) string {
+func joined(models []market.Model, by string) string {
 	names := make([]string, len(models))
 	for i, m := range models {
 		names[i] = m.ModelName()

@@ -75,7 +75,7 @@ func TestModelsOfAComputeCapability(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 6)
 	_, err = ModelsFor(v, "A100", "8.9")
-	require.ErrorContains(t, err, `no model of "A100" has compute capability 8.9`)
+	require.ErrorContains(t, err, `no model of "A100" has compute capability 8.9 or more`)
 	require.Contains(t, Classify(err).Advice, "A100-SXM4-40GB 8.0")
 	_, err = ModelsFor(v, "a card that no table has", "1.0")
 	require.ErrorContains(t, err, "no model")

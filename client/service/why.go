@@ -34,7 +34,7 @@ const (
 	WhyJobDone    = "job-done"          //
 	WhyDeclined   = "declined"          // its machine said so before it started
 	WhyNotStarted = "not-started"       // its machine did not start in time
-	WhyIncomplete = "group-incomplete"  // too few machines of its group ran; only who has bought it knows
+	WhyIncomplete = "group-incomplete"  // too few machines of its group ran; only the buyer knows
 )
 
 // Why explains an order or a lease.

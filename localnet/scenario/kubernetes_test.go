@@ -122,7 +122,7 @@ func newKubeNode(t *testing.T) *kubeNode {
 	return k
 }
 
-// install makes those objects of a chart that are of these kinds. Of the others there is no image: the API server only checks them.
+// install creates the objects of a chart that are of these kinds. The API server only validates the others, because their image does not exist.
 func (k *kubeNode) install(chart, values string, kinds ...string) {
 	k.t.Helper()
 	file := k.path(chart + ".values.yaml")

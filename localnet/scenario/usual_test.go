@@ -19,7 +19,7 @@ import (
 )
 
 // The command that people type first: an image, a loose name of a GPU, a port, and neither a time nor a price. The port answers
-// while the command stays. Of all models the one with the best offer is taken.
+// while the command stays. The best machine of any model gets the order.
 func TestTheUsualCommandRuns(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)

@@ -51,7 +51,7 @@ type Options struct {
 	Now    func(context.Context) (int64, error) // the chain's time
 	Start  int64                                // the market's start deadline, seconds
 	Store  func(*Short) error                   // nil: enough run again
-	// End ends what is left, and says what cannot be ended yet.
+	// End ends the leases and orders of the group. It returns a sentence for each that cannot be ended yet.
 	End func(context.Context) (left []string, err error)
 	// Tell hears what changes; s is as it was stored.
 	Tell func(m Muster, s *Short)
@@ -59,15 +59,21 @@ type Options struct {
 	Gone map[solana.PublicKey]market.Lease
 }
 
-// Group is one of several machines of which some number has to run.
-type Group struct{ o Options }
+// Group is a group of machines of which some number has to run.
+type Group struct {
+	o    Options
+	last Muster
+}
+
+// Last is what the last look counted. It is for the caller of Look and Keep.
+func (g *Group) Last() Muster { return g.last }
 
 // New is a group.
 func New(o Options) *Group {
 	if o.Gone == nil {
 		o.Gone = map[solana.PublicKey]market.Lease{}
 	}
-	return &Group{o}
+	return &Group{o: o}
 }
 
 // Verdict is what a look at a group has found.
@@ -75,12 +81,12 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Enough  Verdict = iota // or nothing is left that could be ended
-	TooFew                 // or that is not known
-	AllOver                // the machines that were left are ended
+	Enough  Verdict = iota // or no lease is left to end
+	TooFew                 // or it is not known whether enough run
+	AllOver                // all leases of the group are ended
 )
 
-// Look counts the machines, and ends those that are left where too few have run for too long. An error ends nothing.
+// Look counts the machines. Where too few have run for too long, it ends all leases of the group. An error ends nothing.
 func (g *Group) Look(ctx context.Context) (Verdict, error) {
 	st := g.o.State()
 	if st.Least == 0 {
@@ -89,7 +95,7 @@ func (g *Group) Look(ctx context.Context) (Verdict, error) {
 	if st.Short.Broken() { // a program before has decided that
 		return g.end(ctx)
 	}
-	if m := Count(st.Least, g.withClosed(st.Places, g.o.Seen())); st.Short == nil && m.Enough() {
+	if g.last = Count(st.Least, g.withClosed(st.Places, g.o.Seen())); st.Short == nil && !g.last.Short {
 		return Enough, nil
 	}
 	leases, err := g.all(ctx, st.Places)
@@ -101,6 +107,7 @@ func (g *Group) Look(ctx context.Context) (Verdict, error) {
 		return TooFew, err
 	}
 	m := Count(st.Least, leases)
+	g.last = m
 	switch was := st.Short; {
 	case m.Enough() && was == nil:
 		return Enough, nil
@@ -135,14 +142,14 @@ func (g *Group) store(m Muster, s *Short) error {
 	return err
 }
 
-// end ends what is left.
+// end ends all leases of the group.
 func (g *Group) end(ctx context.Context) (Verdict, error) {
 	left, err := g.o.End(ctx)
 	if err == nil && len(left) > 0 {
 		err = errors.New(left[0])
 	}
 	if err != nil {
-		return TooFew, fmt.Errorf("the machines that are left of a group are not all ended yet: %w", err)
+		return TooFew, fmt.Errorf("some leases of the group are not ended yet: %w", err)
 	}
 	return AllOver, nil
 }

@@ -128,7 +128,7 @@ func (f *fakeGroup) looks(t *testing.T, want Verdict) {
 }
 
 // Two of three machines fail, and nobody takes their place: the third is ended when the time is over, and the record says why. A program
-// that starts again in between goes on where the one before was.
+// that starts in between continues from the record.
 func TestAGroupWithTooFewMachinesIsEnded(t *testing.T) {
 	f := newFakeGroup()
 	f.looks(t, Enough)
@@ -236,6 +236,20 @@ func TestAGroupThatIsWholeIsNotEnded(t *testing.T) {
 			f.at += 10_000
 		}
 		require.Nil(t, f.st.Short)
+		require.Zero(t, f.ends)
+	})
+	t.Run("two jobs are done, one is lost, and all leases are closed", func(t *testing.T) {
+		f := newFakeGroup()
+		f.history[solana.PublicKey{1}], f.history[solana.PublicKey{2}], f.history[solana.PublicKey{3}] = ended(1, market.EndedJobDone, 700), ended(2, market.EndedJobDone, 800), ended(3, market.EndedFailed, 600)
+		f.leases = nil
+		f.looks(t, Enough)
+		require.False(t, f.Last().Short)
+		never := ended(2, 0, 0)
+		never.AwardedAt, never.StartedAt = 0, 0
+		f.history[solana.PublicKey{2}] = never
+		f.restart()
+		f.looks(t, Enough)
+		require.True(t, f.Last().Short, "it is over without enough")
 		require.Zero(t, f.ends)
 	})
 	t.Run("its customer has ended all", func(t *testing.T) {

@@ -13,14 +13,16 @@ type Muster struct {
 	Running int
 	// Done are those whose job or time is over: they are not missed.
 	Done int
-	// Since is when too few ran first, and have since, unix seconds; 0 where enough do.
+	// Short: fewer run, or have done their work, than have to.
+	Short bool
+	// Since is when that began, unix seconds; 0 where it is not short, or where no lease says when it was awarded.
 	Since int64
 	// Live: one runs, starts, or may be replaced.
 	Live bool
 }
 
 // Enough reports whether nothing of the group has to be ended.
-func (m *Muster) Enough() bool { return m.Since == 0 || !m.Live }
+func (m *Muster) Enough() bool { return !m.Short || !m.Live }
 
 // live reports whether a lease costs something yet, or another machine may take it over.
 func live(l *market.Lease) bool { return l.State() <= market.LeaseRunning || l.CanMigrate() }
@@ -53,12 +55,12 @@ func Count(least int, leases []market.Lease) Muster {
 			changes = append(changes, change{max(l.EndedAt, l.StartedAt), -1})
 		}
 	}
-	if m.Running+m.Done >= least {
+	m.Short = m.Running+m.Done < least
+	if !m.Short || m.Since == math.MaxInt64 {
 		m.Since = 0
-		return m
 	}
-	if m.Since == math.MaxInt64 { // all are closed
-		m.Since = 0
+	if !m.Short {
+		return m
 	}
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), b.by-a.by) })
 	ran := 0

@@ -47,7 +47,7 @@ func (s *session) why() error {
 	if out.Why, err = s.Service.Why(s.Context, key); err != nil {
 		return err
 	}
-	if f, err := s.Folder(); err == nil { // a reader without a wallet has no folder
+	if f, err := s.Folder(); err == nil { // without a wallet there is no folder
 		if err = buy.Explain(f, &out.Why); err == nil && out.Kind == "lease" {
 			out.ExitCode, err = buy.ExitCode(f, key)
 		}

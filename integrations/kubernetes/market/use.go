@@ -16,7 +16,7 @@ type Use struct {
 	MeasuredAt  time.Time `json:"measuredAt"`
 }
 
-// Use is what a lease uses: the server's newest sample if it is no older than fresh, else what its machine says next.
+// Use returns the newest sample of the server, if it is no older than fresh, and otherwise the next sample of the machine.
 func (c *Client) Use(ctx context.Context, address string, fresh time.Duration) (u Use, err error) {
 	known, err := c.events(ctx, pagePath(address)+"/use", url.Values{}, func(event, data string) (bool, error) {
 		switch event {

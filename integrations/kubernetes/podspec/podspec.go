@@ -34,7 +34,7 @@ var ErrRefused = errors.New("the pod cannot run on a lease")
 
 // Defaults are what a pod gets that says nothing else.
 type Defaults struct {
-	GPU            string // model; "any" for the best offer of all
+	GPU            string // model; "any" for the best machine of any model
 	MaxPrice       string // USDC per GPU-hour; empty for the market's reference price
 	Budget         string // USDC of a pod, in total
 	Seconds        int64  // that are paid ahead, again and again

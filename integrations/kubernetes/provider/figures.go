@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 	asked = 16
 )
 
-// GetStatsSummary has no figures: metrics-server reads those of GetMetricsResource.
+// GetStatsSummary returns NotFound: metrics-server reads GetMetricsResource.
 func (p *Provider) GetStatsSummary(context.Context) (*stats.Summary, error) {
 	return nil, errdefs.NotFound("the node has no summary of what pods use: see /metrics/resource, or gantry top")
 }
@@ -103,18 +104,8 @@ func (p *Provider) figures(ctx context.Context) (all []figure) {
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(all, func(a, b figure) int { return compareNames(a.r, b.r) })
+	slices.SortFunc(all, func(a, b figure) int { return strings.Compare(nameOf(a.r.Pod), nameOf(b.r.Pod)) })
 	return all
-}
-
-func compareNames(a, b record) int {
-	switch x, y := nameOf(a.Pod), nameOf(b.Pod); {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // startOf is when a pod's container began.

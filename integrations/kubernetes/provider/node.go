@@ -75,7 +75,7 @@ func NewNode(o NodeOptions) *Node {
 	return n
 }
 
-// anyGPU is the best offer of all models.
+// anyGPU is the best machine of any model.
 const anyGPU = "any"
 
 // Object is the node as it is registered.

@@ -45,7 +45,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: flagKubeconfig, EnvVars: []string{"KUBECONFIG"}, Usage: "kubeconfig of the cluster; the service account of the pod by default"},
 		&cli.StringFlag{Name: flagNode, EnvVars: []string{"GANTRY_NODE"}, Value: "gantry", Usage: "name of the node"},
 		&cli.StringFlag{Name: flagState, EnvVars: []string{"GANTRY_STATE"}, Required: true, Usage: "folder of what is known of pods; it must outlive the program, and it holds the values of Secrets"},
-		&cli.StringFlag{Name: flagGPU, Value: "any", Usage: "GPU model of pods that name none; any is the best offer of all"},
+		&cli.StringFlag{Name: flagGPU, Value: "any", Usage: "GPU model of pods that name none; any is the best machine of any model"},
 		&cli.StringFlag{Name: flagMaxPrice, Usage: "the most USDC per GPU-hour of pods that name no price; the model's reference price by default"},
 		&cli.StringFlag{Name: flagBudget, Value: "10", Usage: "the most USDC that a pod costs in total, if it names no budget"},
 		&cli.StringFlag{Name: flagNetwork, Usage: "what pods reach that name nothing: internet (the default) or none"},

@@ -131,7 +131,7 @@ func joined(models []market.Model, by string) string {
 	for i, m := range models {
 		names[i] = m.ModelName()
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, by)
 }
 
 // meaning is how well a text fits the name of a model.

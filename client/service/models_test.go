@@ -115,3 +115,11 @@ func TestAQuoteHoldsTheStartDeadline(t *testing.T) {
 		require.Equal(t, most, q.Most, seconds)
 	}
 }
+
+// An order that takes several models shows all of them.
+func TestNamesOfTheModelsOfAnOrder(t *testing.T) {
+	model := func(name string) (m market.Model) { m.Name = market.Text32(name); return m }
+	require.Equal(t, "T4 or L4", NamesOf([]market.Model{model("T4"), model("L4")}))
+	require.Equal(t, "T4", NamesOf([]market.Model{model("T4")}))
+	require.Equal(t, AnyModel, NamesOf(nil))
+}

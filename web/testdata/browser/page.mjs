@@ -253,9 +253,9 @@ await page.getByText('More terms and limits').click(); // from the API's documen
 await page.getByLabel('Memory MiB').fill('256');
 const terms = await page.locator('.more-fields [name]').evaluateAll((all) => all.map((e) => e.name));
 assert.equal(terms[terms.indexOf('more.attest') + 1], 'more.guest', 'a guest stands beside the policy that it needs');
-await page.getByLabel('Nodes').fill('2');
+await page.getByLabel('Nodes', { exact: true }).fill('2');
 await held.getByText('$1.60').waitFor(); // for two machines
-await page.getByLabel('Nodes').fill('');
+await page.getByLabel('Nodes', { exact: true }).fill('');
 await held.getByText('$0.80').waitFor();
 await page.locator('.best .meas').waitFor();
 await look(page, 'what is ordered');

@@ -230,8 +230,23 @@ func (n *Network) LaunchKeepers(ctx context.Context) error {
 	return group.Wait()
 }
 
-// LaunchAgents registers every machine with the stake that it needs, and starts its agent.
+// LaunchAgents registers every machine with the stake that it needs, and starts its agent. It returns in a later second of
+// the chain than the last registration: orders over several machines take none that came in their own second.
 func (n *Network) LaunchAgents(ctx context.Context) error {
+	if err := n.launchAgents(ctx); err != nil {
+		return err
+	}
+	registered, err := n.Chain.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("the chain's clock: %w", err)
+	}
+	return waitFor(ctx, "the chain's next second", time.Minute, func(ctx context.Context) (bool, error) {
+		now, err := n.Chain.Now(ctx)
+		return now > registered, err
+	})
+}
+
+func (n *Network) launchAgents(ctx context.Context) error {
 	if n.cfg.Fleet {
 		return n.launchFleet()
 	}

@@ -40,6 +40,11 @@ func TestAnOrderOverSeveralMachinesHasANetwork(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
+	now, err := n.Chain.Now(t.Context())
+	require.NoError(t, err)
+	for _, m := range snapshotOf(t, n).Nodes() {
+		require.Less(t, m.RegisteredAt, now, "orders over several machines take none that came in their second")
+	}
 	mine, other := n.Keys.Customers[0], n.Keys.Customers[1]
 	ok(t, n, mine, "credits", "add", "10")
 	ok(t, n, other, "credits", "add", "10")

@@ -30,7 +30,6 @@ func TestAGroupIsNotLeftHalfAlive(t *testing.T) {
 	n := likeMachines(t, 3, network.Config{Params: &params})
 	mine := n.Keys.Customers[0]
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
-	awaitLaterSecond(t, n)
 	over := make(chan network.Output, 1)
 	go func() {
 		out, err := n.Gantry(t.Context(), mine, "cluster", "up", "--name", "trio", "--gpu", "A100", "--nodes", "3", "--min-nodes", "2", "--max-price", "3", "--duration", "30m",
@@ -90,7 +89,6 @@ func TestAServerEndsAGroupWithTooFewMachines(t *testing.T) {
 	s := newTeamServer(t, n, map[string]market.USDC{"main": 9 * market.OneUSDC})
 	order := movingOrder("main")
 	order["nodes"], order["minNodes"], order["image"], order["network"], order["command"] = 3, 2, image, "none", []string{"/bin/sh", "-c", "echo main works; sleep 500"}
-	awaitLaterSecond(t, n)
 	c := s.cluster(http.MethodPost, "/v1/clusters", "trio", order, http.StatusCreated)
 	require.Len(t, c.Members, 3)
 	lease := func(i int) market.Lease {
@@ -120,17 +118,6 @@ func TestAServerEndsAGroupWithTooFewMachines(t *testing.T) {
 		require.NoError(t, json.Unmarshal(raw, &why))
 		require.Equal(t, reason, why.Reason, "%s", raw)
 	}
-}
-
-// awaitLaterSecond waits for a second in which no machine has registered.
-func awaitLaterSecond(t *testing.T, n *network.Network) {
-	t.Helper()
-	began, err := n.Chain.Now(t.Context())
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		now, err := n.Chain.Now(t.Context())
-		return err == nil && now > began+1
-	}, time.Minute, 100*time.Millisecond)
 }
 
 // nothingOfAGroupIsLeft requires that all leases of an order are over for good, and cost nothing more. It returns those that are on chain.

@@ -229,6 +229,8 @@ func (e *clusterEnd) over() error {
 	if e.held == nil || e.p.Stage == purchase.Over {
 		return nil
 	}
+	// The command that bought it may have died between the start of a machine and its own note of that.
+	e.p.Bought = e.p.Bought || slices.ContainsFunc(e.v.LeasesOfOrder(e.p.Order), func(l market.Lease) bool { return l.StartedAt > 0 })
 	exit, outcome := service.CodeDone, "the cluster was ended"
 	if !e.p.Bought {
 		exit, outcome = service.CodeRefused, "the cluster was ended before it ran"

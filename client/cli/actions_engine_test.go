@@ -34,6 +34,7 @@ func stockAct(t *testing.T, w *testmarket.Testbed, p *tlsProxy, path string, key
 // Any wallet adds credits for itself by an action of a public server, with the stock client: the transaction is the one deposit that the button says,
 // signed by that wallet alone. An audit has a verdict and leads to the page; it gives nothing to sign.
 func TestActions(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 600, 60

@@ -52,8 +52,7 @@ func Commands(s Streams) []*cli.Command {
 	)
 }
 
-// Run runs the command line and returns the exit code. args are without the program's name. One at a time in a process:
-// the library's help flag is shared.
+// Run runs the command line and returns the exit code. args are without the program's name.
 func Run(ctx context.Context, s Streams, args []string) int {
 	return command.Run(ctx, s, args, Commands)
 }

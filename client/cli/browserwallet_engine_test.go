@@ -18,6 +18,7 @@ import (
 
 // A person whose key is in a wallet of the browser deposits credits by a command.
 func TestSignInABrowser(t *testing.T) {
+	t.Parallel()
 	browser.Find(t)
 	w := testmarket.New(t, testmarket.Options{})
 	w.InitMarket(testmarket.FastParams())
@@ -25,7 +26,7 @@ func TestSignInABrowser(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "wallet.json")
 	require.NoError(t, chain.SaveKeypair(key, customer))
 	args := []string{"--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--keypair", "/nowhere", "--state-dir", filepath.Join(t.TempDir(), "state")}
-	s := shell{t, args}
+	s := shell{t: t, args: args}
 	s.fails(cli.ExitUsage, "--sign-with is browser", "--sign-with", "ledger", "credits", "show")
 	s.fails(cli.ExitUsage, "is not an address", "--sign-with", "browser:x", "credits", "show")
 

@@ -17,6 +17,7 @@ import (
 // Every class of the table can be a model: the program takes its memory, its profile, and the stake that the formula
 // says; its thresholds follow from what was measured of the class, or are floors.
 func TestEveryClassCanBeAModel(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	p := market.DefaultParams()
 	p.TimelockSecs, p.AllowSimulated = 1, 1

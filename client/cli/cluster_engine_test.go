@@ -107,10 +107,13 @@ func (w *clusterWorld) ended(l market.Lease) {
 
 // gantry cluster down ends what runs at once and waits for a lease that is awarded: it would be billed as soon as it starts.
 func TestClusterDownWaitsForLeasesThatHaveNotStarted(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	w.late = true
 	me := newShell(t, w.Testbed, w.customer)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.machines[0].mute = ctx.Done() // the command dies before it knows that a machine has the job
 	up := make(chan result, 1)
 	go func() {
 		up <- me.run(ctx, "cluster", "up", "--name", "pair", "--gpu", "A100", "--nodes", "2", "--duration", "10m", "--max-price", "4", "--allow-simulated", "--detach", "--image", w.image, "--", "true")
@@ -147,6 +150,7 @@ func TestClusterDownWaitsForLeasesThatHaveNotStarted(t *testing.T) {
 
 // gantry cluster scale orders machines that join the network behind the others, which are told. All of them end together.
 func TestClusterScale(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	me := newShell(t, w.Testbed, w.customer)
 	up := make(chan result, 1)
@@ -235,6 +239,7 @@ func (m *machine) group(lease [32]byte) *messages.Group {
 // A cluster is created, found and ended over HTTP. A lease that has not started is named and not called ended, and the request is
 // repeated until all are. An order that waits is cancelled.
 func TestServeClusters(t *testing.T) {
+	t.Parallel()
 	w := newClusterWorld(t)
 	me, _ := sessionShell(t, w.Testbed, w.customer, "20")
 	v := me.serve()

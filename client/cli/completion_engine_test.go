@@ -63,15 +63,15 @@ func TestAddressesAreCompleted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.Write(purchase.Purchase{Version: 1, Name: "train-1", Order: waits.Address, Args: args, Stage: purchase.Placed}))
 	require.NoError(t, h.Release())
-	named := shell{t, append(s.args, "--state-dir", root)}
+	named := shell{t: t, args: append(s.args, "--state-dir", root)}
 	require.Equal(t, []string{"train-1"}, named.completed("bash", "resume", "tr"))
-	silent := shell{t, []string{"--url", "http://127.0.0.1:1", "--keypair", s.args[5], "--state-dir", root}}
+	silent := shell{t: t, args: []string{"--url", "http://127.0.0.1:1", "--keypair", s.args[5], "--state-dir", root}}
 	require.Equal(t, []string{"train-1", waits.Address.String()}, silent.completed("bash", "cluster", "down", ""))
 	require.Equal(t, []string{""}, silent.completed("bash", "stop", ""))
 
 	// A context is enough for all of it.
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	bare := shell{t, nil}
+	bare := shell{t: t}
 	bare.ok(nil, "context", "set", "here", "--rpc-url", w.Endpoint.RPC, "--ws-url", w.Endpoint.WS, "--keypair", s.args[5])
 	require.Equal(t, []string{address}, bare.completed("bash", "--context", "here", "stop", ""))
 	var leases []struct{ Address string }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,9 +21,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ucli "github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/screen"
 	"github.com/gantry-market/gantry/internal/testkit/screentest"
@@ -37,6 +43,10 @@ import (
 type shell struct {
 	t    *testing.T
 	args []string
+	// session is the file of a session key, for the commands that act with one.
+	session string
+	// env is what its processes have besides the test's own environment.
+	env []string
 }
 
 // result is how a command ended.
@@ -54,12 +64,12 @@ func newShell(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey) shell 
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "id.json")
 	require.NoError(t, chain.SaveKeypair(path, key))
-	return shell{t, []string{"--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--keypair", path, "--state-dir", filepath.Join(t.TempDir(), "state"), "--yes"}}
+	return shell{t: t, args: []string{"--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--keypair", path, "--state-dir", filepath.Join(t.TempDir(), "state"), "--yes"}}
 }
 
 func (s shell) run(ctx context.Context, args ...string) result {
 	var out, err bytes.Buffer
-	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err, Results: resultsOf(s.t).of(args), Failures: resultsOf(s.t).failed(args)}, append(append([]string{}, s.args...), args...))
+	code := cli.Run(ctx, cli.Streams{Out: &out, Err: &err, Results: resultsOf(s.t).of(args), Failures: resultsOf(s.t).failed(args)}, append(slices.Clone(s.args), s.withSession(args)...))
 	return result{code, out.String(), err.String()}
 }
 
@@ -92,7 +102,25 @@ func (s shell) fails(code int, line string, args ...string) result {
 	return r
 }
 
-// The tests run one after the other: the command-line library keeps its help flag in one place for the whole process.
+// withSession names the session key in a command line whose command can act with one.
+func (s shell) withSession(args []string) []string {
+	if s.session == "" {
+		return args
+	}
+	path := arguments.Locate(command.NewApp(cli.Streams{}, cli.Commands(cli.Streams{})), args, "").Path
+	takes := len(path) > 0 && slices.ContainsFunc(path[len(path)-1].Flags, func(f ucli.Flag) bool { return slices.Contains(f.Names(), command.FlagSession) })
+	if !takes {
+		return args
+	}
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	return slices.Insert(slices.Clone(args), end, "--"+command.FlagSession, s.session)
+}
+
+// Tests that change the environment run one after the other, and the others at the same time: they mostly wait for the clocks of
+// their markets, so that more of them run than there are processors.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:]))
@@ -108,10 +136,17 @@ func TestMain(m *testing.M) {
 	if err := os.Unsetenv("XDG_CONFIG_HOME"); err != nil {
 		panic(err)
 	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(waiting*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
+
+// waiting is how many tests run for each processor.
+const waiting = 3
 
 // TestMarketByCommand creates a market, a keeper, a provider and a customer, and takes them apart, by commands alone.
 func TestMarketByCommand(t *testing.T) {
@@ -308,6 +343,7 @@ type machine struct {
 	backup  *messages.Backup            // of the last job
 	why     string                      // the last order was not awarded
 	unseen  int                         // deploy requests for leases that its view of the chain does not show yet
+	mute    <-chan struct{}             // a job that was started is answered when it is closed
 	// over ends a lease with whose job a customer comes again, which is refused then.
 	over func(market.Lease) error
 }
@@ -382,6 +418,9 @@ func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r messages.Deplo
 		m.jobs[r.Lease], m.backup = r.Job, r.Backup
 		if err := m.start(m.w.Lease(r.Lease, func(market.Lease) bool { return true })); err != nil {
 			return messages.LeaseAnswer{}, err
+		}
+		if m.mute != nil {
+			<-m.mute
 		}
 	}
 	return messages.LeaseAnswer{Version: 1, Status: m.status(r.Lease)}, nil

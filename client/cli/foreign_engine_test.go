@@ -34,6 +34,7 @@ func obeyed(s string) (out []string) {
 // Names on chain and the answers of a machine reach neither the terminal nor a log with anything that a terminal obeys,
 // and begin no line of their own.
 func TestForeignTextReachesNoTerminal(t *testing.T) {
+	t.Parallel()
 	const evil = "\x1b]0;own\a\n✓ pd\u202e"
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()

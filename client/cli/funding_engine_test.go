@@ -139,7 +139,7 @@ func TestCreditsPay(t *testing.T) {
 	proxy.leadTo(t, "http://"+listen)
 	all := append(append([]string{}, me.args...), "--json", "credits", "pay", "10", "--public-url", proxy.URL, "--listen", listen, "--qr-file", picture, "--lasts", "2m")
 	cmd := exec.Command(os.Args[0], all...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), me.env...)
 	var errs syncbuf.Buffer
 	cmd.Stderr = &errs
 	stdout, err := cmd.StdoutPipe()
@@ -200,6 +200,7 @@ func (v *served) notices() []notice {
 // prepares the deposit, a stock Solana Pay client signs it, and the credits rise. Killed at any moment, it takes no
 // event twice.
 func TestOnramp(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	w.InitMarket(testmarket.FastParams())
 	customer, onramp := w.Customer(5*market.OneUSDC, market.OneUSDC), w.Customer(50*market.OneUSDC, 0)

@@ -95,6 +95,7 @@ func (p *parliament) ended() { p.w.Until(p.w.Now() + p.voting + p.after + 1) }
 // Holders deposit, propose, vote and execute by commands alone: the market's authority becomes theirs, a parameter changes through the
 // market's own timelock, and what they refuse is not executed.
 func TestHoldersGovern(t *testing.T) {
+	t.Parallel()
 	p := newParliament(t)
 	p.founder.fails(cli.ExitRefused, "is not the treasury of a realm", "governance", "list")
 

@@ -77,7 +77,7 @@ func (s shell) killedBy(prepare func(kill func()) (stop func() bool), errs inter
 ) (r result, ended bool) {
 	var out bytes.Buffer
 	cmd := exec.Command(os.Args[0], append(append([]string{}, s.args...), args...)...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), s.env...)
 	cmd.Stdout, cmd.Stderr = &out, errs
 	started := make(chan struct{})
 	stop := prepare(func() { <-started; _ = cmd.Process.Kill() })
@@ -166,6 +166,7 @@ func (s *shop) lease(l market.Lease, seen map[solana.PublicKey]time.Time, done m
 // Commands that buy are killed at random moments, the ones that go on with them too. Whatever the moment: repeating the
 // command, or resuming the order, brings the purchase to its end, and each is bought once.
 func TestKilledCommandsBuyOnceAndLeaveNothingBilling(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{Limit: time.Duration(*kills)*20*time.Second + 2*time.Minute})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 60, 60, 60
@@ -285,6 +286,7 @@ func TestKilledCommandsBuyOnceAndLeaveNothingBilling(t *testing.T) {
 // A name stands for one purchase: repeated it is not bought again, for something else it is refused. What is bought,
 // with its secrets, is readable by its owner only, and the secrets are forgotten at the end.
 func TestANameBuysOnceAndSecretsAreKept(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20
@@ -300,7 +302,8 @@ func TestANameBuysOnceAndSecretsAreKept(t *testing.T) {
 	buy := []string{"deploy", "--name", "train", "--gpu", "A100", "--duration", "10m", "--max-price", "4", "--job", "--allow-simulated", "--env", "TOKEN=hunter2", "--", "true"}
 
 	// Nobody agrees: nothing is stored and nothing is sent.
-	mute := shell{t, slices.DeleteFunc(slices.Clone(me.args), func(a string) bool { return a == "--yes" })}
+	mute := me
+	mute.args = slices.DeleteFunc(slices.Clone(me.args), func(a string) bool { return a == "--yes" })
 	r := mute.run(context.Background(), buy...)
 	require.Equal(t, cli.ExitUsage, r.code, r.err)
 	for _, says := range []string{"0.666666 USDC of the credits are reserved", "cluster  localnet (genesis ", "wallet " + customer.PublicKey().String(), "not a terminal, and --yes is not given"} {

@@ -61,6 +61,7 @@ func (v *tools) buy(args map[string]any) <-chan *deployed {
 // A model buys, uses and stops a lease within its budget, by `gantry mcp` as a process of its own: a tool call that is
 // repeated after kill -9 buys nothing twice, and what was counted is counted still.
 func TestMCPBuysWithinItsBudget(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 120, 120, 60
@@ -154,7 +155,7 @@ func pythonBuys(t *testing.T, me shell, m *machine, customer solana.PublicKey, n
 	})
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), python, append(append([]string{"testdata/mcp_client.py", os.Args[0]}, me.args...), "mcp", "--budget", "2")...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), me.env...)
 	cmd.Stdin = bytes.NewReader(calls)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

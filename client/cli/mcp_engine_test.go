@@ -26,7 +26,7 @@ type tools struct {
 func (s shell) mcp(flags ...string) *tools {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0], append(append(append([]string{}, s.args...), "mcp"), flags...)...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), s.env...)
 	cmd.Stderr = os.Stderr
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 	require.NoError(s.t, err)
@@ -47,6 +47,7 @@ func (v *tools) ask(tool string, args map[string]any, into any) {
 
 // TestMCPReads asks `gantry mcp`, a process of its own, over its standard input and output, and compares with the commands.
 func TestMCPReads(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 60, 60

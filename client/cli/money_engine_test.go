@@ -22,6 +22,7 @@ import (
 // TestDisputeAndRewardsByCommand disputes a lease that two keepers find in order: the deposit is lost. The lease's fee is
 // shared afterwards.
 func TestDisputeAndRewardsByCommand(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20
@@ -139,6 +140,7 @@ func started(w *testmarket.Testbed, params market.Params) (keeper, customer sola
 // TestUpheldDisputeByCommand has a keeper uphold a dispute: the deposit is free, and the fault that follows can be
 // audited.
 func TestUpheldDisputeByCommand(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.UnstakeCooldownSecs, params.StartDeadlineSecs = 60, 60, 60, 20

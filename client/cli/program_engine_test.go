@@ -16,6 +16,7 @@ import (
 
 // Anybody compares what runs with what they have built, before there is a market and without a wallet.
 func TestTheDeployedProgramIsComparedByCommand(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	const artifact = "../../program/artifacts/gantry_market.so"
 	file, err := os.ReadFile(artifact)

@@ -18,6 +18,7 @@ import (
 // A node does not start, and the customer opens the order again, for another one. The lease that follows pays a fee, which becomes stake
 // of the provider once it is closed.
 func TestReopenAndEmissionByCommand(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AwardDeadlineSecs, params.EmissionBps, params.EmissionCap = 600, 2_000, uint64(market.OneGNT)

@@ -17,6 +17,7 @@ import (
 // A command dies just after it has handed over its job. The one that goes on with it asks the machine in the moment in
 // which the lease ends, and says what the job did and cost, and not that the machine refuses it.
 func TestResumingALeaseThatIsOverSaysWhatItCost(t *testing.T) {
+	t.Parallel()
 	for name, closed := range map[string]bool{"it has ended": false, "it is closed": true} {
 		t.Run(name, func(t *testing.T) { resumeOver(t, closed) })
 	}

@@ -13,6 +13,7 @@ import (
 
 // A command reads what it shows: thousands of accounts of other people do not make it read more.
 func TestOtherPeoplesAccountsCostACommandNothing(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	w.InitMarket(testmarket.FastParams())
 	testmarket.Foreign(t, w.Client, 500)

@@ -135,6 +135,7 @@ func leaves(path string, all []*ucli.Command) (out []string) {
 
 // Every command has a golden screen. A command that is new fails here until it has one.
 func TestEveryCommandHasAScreen(t *testing.T) {
+	t.Parallel()
 	all := leaves("", cli.Commands(cli.Streams{}))
 	places := map[string]int{}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(screenOf)), slices.Collect(maps.Keys(failureOf)), slices.Collect(maps.Keys(screenIn)), slices.Collect(maps.Keys(elsewhere))) {

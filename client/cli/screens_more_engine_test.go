@@ -53,6 +53,7 @@ func (s shell) serves() {
 
 // The report of a keeper says that a node's work was wrong, and the keeper itself has signed that it was right: the fault is voided.
 func TestScreensOfAnAppeal(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AppealSecs, params.UnstakeCooldownSecs, params.ReportRetentionSecs = 30, 30, 30

@@ -46,7 +46,7 @@ func TestScreensWithoutAMarket(t *testing.T) {
 	write := func(name, text string) { require.NoError(t, os.WriteFile(at(name), []byte(text), 0o600)) }
 	write("passphrase", "correct horse battery\n")
 	t.Setenv(chain.PassphraseVariable, at("passphrase"))
-	me := shell{t, nil}
+	me := shell{t: t}
 	policy := me.run(context.Background(), "evidence", "policy")
 	require.Equal(t, cli.ExitDone, policy.code, policy.err)
 	write("policy.json", policy.out)
@@ -79,6 +79,7 @@ func evidenceOf(t *testing.T) string {
 
 // A customer, an owner of a machine, a keeper and a team look at a market with a lease.
 func TestScreensOfAMarket(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	me, s, customer := stall(t, w)
 	s.stays = true
@@ -139,6 +140,7 @@ func sealedOrder(t *testing.T, w *testmarket.Testbed) string {
 
 // A dispute becomes a fault. It is applied, compensates the customer, and closes.
 func TestScreensOfAFault(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AppealSecs, params.ReportRetentionSecs, params.StartDeadlineSecs = 8, 8, 20

@@ -45,7 +45,7 @@ func sessionShell(t *testing.T, w *testmarket.Testbed, customer solana.PrivateKe
 	path := filepath.Join(t.TempDir(), "session.json")
 	require.NoError(t, chain.SaveKeypair(path, key))
 	s := newShell(t, w, key)
-	t.Setenv("GANTRY_SESSION", path)
+	s.session, s.env = path, []string{"GANTRY_SESSION=" + path}
 	return s, key
 }
 
@@ -54,7 +54,7 @@ func (s shell) serve(args ...string) *served {
 	s.t.Helper()
 	all := append(append([]string{}, s.args...), "--json", "serve", "--listen", "127.0.0.1:0")
 	cmd := exec.Command(os.Args[0], append(all, args...)...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), s.env...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -126,6 +126,7 @@ type problem struct {
 
 // TestServeReads asks the server for what the commands show, and compares.
 func TestServeReads(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 60, 60

@@ -65,6 +65,7 @@ func (v *served) events(query, last string) (until func(fits func(told) bool) to
 // A client of events misses nothing: what happens while it listens, and what happens while it and the server are away. A
 // lease is extended once for a key.
 func TestServeEventsAndExtends(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 120, 120, 60
@@ -84,7 +85,7 @@ func TestServeEventsAndExtends(t *testing.T) {
 		notices <- n
 	}))
 	defer hook.Close()
-	t.Setenv("GANTRY_NOTIFY", hook.URL)
+	me.env = append(me.env, "GANTRY_NOTIFY="+hook.URL)
 	v := me.serve()
 	next := v.events("", "")
 	request := map[string]any{"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "4", "command": []string{"true"}, "allowSimulated": true}

@@ -65,6 +65,7 @@ func (v *served) again(me shell) *served {
 // A purchase over HTTP is bought once for its key: also when it is asked for twice at once, and when the server is killed
 // between the order and the award, between the award and the handover of the job, and after the answer.
 func TestServeBuysOnce(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 120, 120, 60

@@ -21,8 +21,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// randomPurchases is how many are made.
-const randomPurchases = 20
+// Each of randomCustomers makes randomPurchases.
+const randomCustomers, randomPurchases = 4, 5
 
 // charge is a purchase of TestShownMoneyIsChargedMoney: what was shown of it, and what the credits lost.
 type charge struct {
@@ -34,11 +34,21 @@ type charge struct {
 }
 
 // Twenty purchases with random prices, GPUs and times, some of them extended, some settled in parts, some of which the machine
-// claims less than it could. What commands and the page show of each is what the credits lose, to the last unit.
+// claims less than it could. What commands and the page show of each is what the credits lose, to the last unit. Four customers have
+// a market each.
 func TestShownMoneyIsChargedMoney(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // of a test
+	for customer := range randomCustomers {
+		t.Run(fmt.Sprint(customer), func(t *testing.T) {
+			t.Parallel()
+			purchasesAreChargedAsShown(t, rand.New(rand.NewPCG(seed, uint64(customer)))) //nolint:gosec // of a test
+		})
+	}
+}
+
+func purchasesAreChargedAsShown(t *testing.T, random *rand.Rand) {
 	w := testmarket.New(t, testmarket.Options{Limit: 8 * time.Minute})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs = 20

@@ -99,6 +99,7 @@ func serving(t *testing.T, s *shop, customer solana.PublicKey) (stop func()) {
 
 // On a terminal, top fills it until a key leaves; a pipe gets a line each time, and once the lines for people.
 func TestTopOnATerminal(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	me, s, customer := stall(t, w)
 	s.stays = true

@@ -34,6 +34,7 @@ type printedForVault struct {
 // send: the same instruction with the vault in the wallet's place, and nothing else. It does what it should when the vault
 // executes it: the engine takes it where it does not ask for signatures, and the program accepts the vault as its authority.
 func TestGovernanceAsAVault(t *testing.T) {
+	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	w.InitMarket(params)
@@ -42,7 +43,7 @@ func TestGovernanceAsAVault(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, solana.IsOnCurve(vault[:]), "nobody has its key")
 	s := newShell(t, w, w.Authority)
-	noKey := shell{t, []string{"--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--keypair", "/nowhere.json", "--yes"}}
+	noKey := shell{t: t, args: []string{"--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--keypair", "/nowhere.json", "--yes"}}
 
 	print := func(kind string, args ...string) printedForVault {
 		var got printedForVault

@@ -88,6 +88,10 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 		Flags:                  globalFlags(),
 		UseShortOptionHandling: false,
 		HideHelpCommand:        true,
+		// The library keeps its flags for help and the version in one place for the process. These commands have their own, so
+		// that several command lines can run at the same time.
+		HideHelp:    true,
+		HideVersion: true,
 		// A value with a comma is one value: flags that take several are repeated.
 		DisableSliceFlagSeparator: true,
 		Writer:                    s.Out,
@@ -109,13 +113,29 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 		},
 		Commands: commands,
 	}
+	app.Flags = append(app.Flags, helpFlag(), &cli.BoolFlag{
+		Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true,
+		Action: func(c *cli.Context, _ bool) error {
+			cli.ShowVersion(c)
+			return errVersion
+		},
+	})
 	onUsage(app.Commands)
 	return app
 }
 
-// onUsage gives every command the same answer to a wrong flag and to a missing subcommand.
+// errVersion ends a command line that asks for the version.
+var errVersion = errors.New("the version is printed")
+
+func helpFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help", DisableDefaultText: true}
+}
+
+// onUsage gives every command a flag for help, and the same answer to a wrong flag and to a missing subcommand.
 func onUsage(commands []*cli.Command) {
 	for _, c := range commands {
+		c.HideHelp = true
+		c.Flags = append(c.Flags, helpFlag())
 		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
 			return wrongFlags(err, ctx.Command.HelpName, ctx.Command.Flags)
 		}
@@ -134,7 +154,7 @@ func onUsage(commands []*cli.Command) {
 }
 
 // Run runs a command line of the commands that are assembled, and returns the exit code. args are without the program's
-// name. One at a time in a process: the library's help flag is shared.
+// name.
 func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) []*cli.Command) int {
 	// All output passes here, whichever part of the program writes it. Only what a customer's own job has written may be had as it is.
 	s.RawOut, s.RawErr = s.Out, s.Err
@@ -146,7 +166,7 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 	}
 	args = arguments.AsHelp(args)
 	err := app.RunContext(ctx, append([]string{app.Name}, arguments.Arrange(app, args)...))
-	if err == nil {
+	if err == nil || errors.Is(err, errVersion) {
 		return service.CodeDone
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil {

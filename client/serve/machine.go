@@ -24,6 +24,8 @@ type Machines interface {
 	Jobs
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
 	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
+	// Exec runs a command in the lease's container until it ends, or ctx does, which ends the command.
+	Exec(ctx context.Context, lease solana.PublicKey, c Command) (exitCode int, err error)
 	// Files opens the files of the lease's container for a task. When ctx ends, so does what is being done.
 	Files(ctx context.Context, lease solana.PublicKey, do func(Files) error) error
 	// Complain brings the text of a dispute of the lease to the keepers, and tells how many took it, of how many.
@@ -36,9 +38,9 @@ type Jobs interface {
 	Job(ctx context.Context, lease solana.PublicKey) (service.Job, error)
 }
 
-// isMachineStream reports whether a request is answered for as long as a lease or a shell runs.
+// isMachineStream reports whether a request is answered for as long as a lease, a shell or a command runs.
 func isMachineStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, leasesPath) && (strings.HasSuffix(r.URL.Path, "/use") || isTerminal(r))
+	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, leasesPath) && strings.HasSuffix(r.URL.Path, "/use") || isSocket(r))
 }
 
 // registerMachines adds the operations of the page about leases' machines.
@@ -97,4 +99,5 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 		return &reply[complaintReply]{complaintReply{reached, all}}, nil
 	})
 	mux.HandleFunc(http.MethodGet+" "+leasesPath+"{id}/terminal", s.terminal)
+	mux.HandleFunc(http.MethodGet+" "+apiLeasesPath+"{id}"+execSuffix, s.exec)
 }

@@ -51,6 +51,20 @@ func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Te
 	return container.Shell(ctx, client, t)
 }
 
+// Exec implements serve.Machines.
+func (b *buyer) Exec(ctx context.Context, lease solana.PublicKey, c serve.Command) (exitCode int, err error) {
+	client, end, err := b.login(ctx, lease, "")
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	err = container.Run(ctx, client, container.Quote(c.Args), container.Streams{In: c.In, Out: c.Out, Err: c.Err})
+	if code, exited := container.ExitCode(err); exited {
+		return code, nil
+	}
+	return 0, err
+}
+
 // Files implements serve.Machines.
 func (b *buyer) Files(ctx context.Context, lease solana.PublicKey, do func(serve.Files) error) error {
 	client, end, err := b.login(ctx, lease, "")

@@ -44,7 +44,7 @@ func isMachineStream(r *http.Request) bool {
 }
 
 // registerMachines adds the operations of the page about leases' machines.
-func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
+func (s *Server) registerMachines(api huma.API, mux *routes) {
 	use := huma.Operation{OperationID: "lease-use", Method: http.MethodGet, Path: leasesPath + "{id}/use", Hidden: true}
 	huma.Register(api, use, func(ctx context.Context, in *leaseInput) (*huma.StreamResponse, error) {
 		id, err := address(in.ID)

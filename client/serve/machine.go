@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/socket"
 )
 
 // leasesPath is where the page finds what a lease's machine says and does.
@@ -25,7 +26,7 @@ type Machines interface {
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
 	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
 	// Exec runs a command in the lease's container until it ends, or ctx does, which ends the command.
-	Exec(ctx context.Context, lease solana.PublicKey, c Command) (exitCode int, err error)
+	Exec(ctx context.Context, lease solana.PublicKey, c socket.Command) (exitCode int, err error)
 	// Files opens the files of the lease's container for a task. When ctx ends, so does what is being done.
 	Files(ctx context.Context, lease solana.PublicKey, do func(Files) error) error
 	// Complain brings the text of a dispute of the lease to the keepers, and tells how many took it, of how many.

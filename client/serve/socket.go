@@ -1,17 +1,16 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/socket"
 	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
@@ -21,8 +20,6 @@ const (
 	bearerProtocol = "gantry.bearer."
 	// maxTyped is how much may come at once, bytes.
 	maxTyped = 64 << 10
-	// silence is how long a client may not answer before its terminal or its command is ended.
-	silence = 60 * time.Second
 )
 
 // isSocket reports whether a request opens a WebSocket: a terminal, or a command.
@@ -48,17 +45,6 @@ func tokenOf(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), ok
 }
 
-// socket is a WebSocket into the container of a lease.
-type socket struct {
-	conn *websocket.Conn
-	// slow is how long the client may take to read a message.
-	slow time.Duration
-	// heard is when the client was there last, unix nanoseconds; busy while what it has sent waits for the container, so that no
-	// answer of it is read.
-	heard atomic.Int64
-	busy  atomic.Bool
-}
-
 // entered is the lease of a request that enters its container, and who does.
 func (s *Server) entered(r *http.Request, operation string) (solana.PublicKey, Actor, error) {
 	id, err := address(r.PathValue("id"))
@@ -77,7 +63,7 @@ func (s *Server) entered(r *http.Request, operation string) (solana.PublicKey, A
 }
 
 // accept opens the WebSocket of a request that enters the container of a lease. Nil: it has answered why not.
-func (s *Server) accept(w http.ResponseWriter, r *http.Request, operation, protocol string, slow time.Duration) (solana.PublicKey, Actor, *socket) {
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, operation, protocol string, slow time.Duration) (solana.PublicKey, Actor, *socket.Socket) {
 	id, a, err := s.entered(r, operation)
 	if err != nil {
 		var p *Problem
@@ -97,42 +83,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, operation, proto
 		return id, a, nil // it has answered
 	}
 	conn.SetReadLimit(maxTyped)
-	c := &socket{conn: conn, slow: slow}
-	c.hear()
-	return id, a, c
-}
-
-func (c *socket) hear() { c.heard.Store(time.Now().UnixNano()) }
-
-// send may take a while after what ran has ended: its last message is still to come.
-func (c *socket) send(kind websocket.MessageType, raw []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.slow)
-	defer cancel()
-	return c.conn.Write(ctx, kind, raw)
-}
-
-// ping asks the client every so often whether it is there, until nothing was heard of it for a time or ctx ends.
-func (c *socket) ping(ctx context.Context, every, silence time.Duration) {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		wait, cancel := context.WithTimeout(ctx, every)
-		err := c.conn.Ping(wait)
-		cancel()
-		switch {
-		case err == nil:
-			c.hear()
-		case !errors.Is(err, context.DeadlineExceeded): // it is gone, or ctx has ended
-			return
-		case !c.busy.Load() && time.Since(time.Unix(0, c.heard.Load())) >= silence:
-			return
-		}
-	}
+	return id, a, socket.New(conn, slow)
 }
 
 // ending is the last message of a WebSocket.
@@ -143,11 +94,11 @@ type ending struct {
 }
 
 // end says how it has ended.
-func (c *socket) end(e ending, err error) {
+func end(c *socket.Socket, e ending, err error) {
 	e.Ended = true
 	errors.As(err, &e.Problem)
 	if raw, err := json.Marshal(e); err == nil {
-		_ = c.send(websocket.MessageText, raw) // a client that is gone does not read it
+		_ = c.Send(websocket.MessageText, raw) // a client that is gone does not read it
 	}
-	_ = c.conn.Close(websocket.StatusNormalClosure, "")
+	_ = c.Close(websocket.StatusNormalClosure, "")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/gantry-market/gantry/client/container"
+	"github.com/gantry-market/gantry/internal/socket"
 )
 
 const (
@@ -36,11 +37,11 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 	if ws == nil {
 		return
 	}
-	defer func() { _ = ws.conn.CloseNow() }()
+	defer func() { _ = ws.CloseNow() }()
 	c := &screen{ws}
 	ctx, done, err := s.streams.open(r.Context())
 	if err != nil {
-		c.end(ending{}, err)
+		end(ws, ending{}, err)
 		return
 	}
 	defer done()
@@ -48,28 +49,28 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 	resized := make(chan Size, 1)
 	t := Terminal{In: in, Out: c, Resized: resized}
 	if t.Size, err = c.first(ctx); err != nil {
-		c.end(ending{}, err)
+		end(ws, ending{}, err)
 		return
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { c.read(ctx, typed, resized); done() })
-	wg.Go(func() { c.ping(ctx, beat, silence); done() })
+	wg.Go(func() { ws.Attend(ctx); done() })
 	err = a.Machines.Terminal(ctx, id, t)
 	if ctx.Err() == nil {
-		c.end(ending{}, failed(err))
+		end(ws, ending{}, failed(err))
 	}
 	done()
 	_ = in.CloseWithError(io.ErrClosedPipe)
-	_ = c.conn.CloseNow()
+	_ = c.CloseNow()
 	wg.Wait()
 }
 
 // screen is the page's end of a terminal.
-type screen struct{ *socket }
+type screen struct{ *socket.Socket }
 
 // Write shows bytes.
 func (c *screen) Write(b []byte) (int, error) {
-	if err := c.send(websocket.MessageBinary, b); err != nil {
+	if err := c.Send(websocket.MessageBinary, b); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -77,9 +78,9 @@ func (c *screen) Write(b []byte) (int, error) {
 
 // first waits for the size of the screen.
 func (c *screen) first(ctx context.Context) (Size, error) {
-	ctx, cancel := context.WithTimeout(ctx, silence)
+	ctx, cancel := context.WithTimeout(ctx, socket.Silence)
 	defer cancel()
-	kind, raw, err := c.conn.Read(ctx)
+	kind, raw, err := c.Read(ctx)
 	var size Size
 	if err != nil || kind != websocket.MessageText || json.Unmarshal(raw, &size) != nil || !valid(size) {
 		return size, problem(http.StatusBadRequest, "a terminal begins with the size of its screen", "load the page anew")
@@ -91,7 +92,7 @@ func (c *screen) first(ctx context.Context) (Size, error) {
 func (c *screen) read(ctx context.Context, typed *io.PipeWriter, resized chan Size) {
 	defer func() { _ = typed.Close() }()
 	for {
-		kind, raw, err := c.conn.Read(ctx)
+		kind, raw, err := c.Read(ctx)
 		if err != nil {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/socket"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -52,7 +53,7 @@ func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Te
 }
 
 // Exec implements serve.Machines.
-func (b *buyer) Exec(ctx context.Context, lease solana.PublicKey, c serve.Command) (exitCode int, err error) {
+func (b *buyer) Exec(ctx context.Context, lease solana.PublicKey, c socket.Command) (exitCode int, err error) {
 	client, end, err := b.login(ctx, lease, "")
 	if err != nil {
 		return 0, err

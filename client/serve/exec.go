@@ -29,7 +29,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = ws.CloseNow() }()
 	ctx, done, err := s.streams.open(r.Context())
 	if err != nil {
-		end(ws, ending{}, err)
+		endSocket(ws, ending{}, err)
 		return
 	}
 	defer done()
@@ -41,11 +41,11 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 	}, func(exitCode int, err error) {
 		switch {
 		case errors.Is(err, socket.ErrNoCommand):
-			end(ws, ending{}, problem(http.StatusBadRequest, err.Error(), `begin with a text such as {"command": ["nvidia-smi"], "stdin": false}`))
+			endSocket(ws, ending{}, problem(http.StatusBadRequest, err.Error(), `begin with a text such as {"command": ["nvidia-smi"], "stdin": false}`))
 		case err != nil:
-			end(ws, ending{}, failed(err))
+			endSocket(ws, ending{}, failed(err))
 		default:
-			end(ws, ending{ExitCode: &exitCode}, nil)
+			endSocket(ws, ending{ExitCode: &exitCode}, nil)
 		}
 	})
 }

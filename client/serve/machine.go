@@ -24,7 +24,7 @@ type Machines interface {
 	Use(ctx context.Context, lease solana.PublicKey, every time.Duration, take func(service.Use) error) error
 	Jobs
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
-	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
+	Terminal(ctx context.Context, lease solana.PublicKey, t socket.Screen) error
 	// Exec runs a command in the lease's container until it ends, or ctx does, which ends the command.
 	Exec(ctx context.Context, lease solana.PublicKey, c socket.Command) (exitCode int, err error)
 	// Files opens the files of the lease's container for a task. When ctx ends, so does what is being done.

@@ -14,13 +14,9 @@ import (
 	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
-const (
-	// bearerProtocol begins the second protocol that a client of a WebSocket names, which carries its token: a browser sends no
-	// header of the page's with a WebSocket.
-	bearerProtocol = "gantry.bearer."
-	// maxTyped is how much may come at once, bytes.
-	maxTyped = 64 << 10
-)
+// bearerProtocol begins the second protocol that a client of a WebSocket names, which carries its token: a browser sends no header of
+// the page's with a WebSocket.
+const bearerProtocol = "gantry.bearer."
 
 // isSocket reports whether a request opens a WebSocket: a terminal, or a command.
 func isSocket(r *http.Request) bool {
@@ -82,7 +78,6 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, operation, proto
 	if err != nil {
 		return id, a, nil // it has answered
 	}
-	conn.SetReadLimit(maxTyped)
 	return id, a, socket.New(conn, slow)
 }
 
@@ -93,8 +88,8 @@ type ending struct {
 	Problem  *Problem `json:"problem,omitempty"`
 }
 
-// end says how it has ended.
-func end(c *socket.Socket, e ending, err error) {
+// endSocket says how it has ended.
+func endSocket(c *socket.Socket, e ending, err error) {
 	e.Ended = true
 	errors.As(err, &e.Problem)
 	if raw, err := json.Marshal(e); err == nil {

@@ -43,7 +43,7 @@ func (a *Account) Job(ctx context.Context, lease solana.PublicKey) (service.Job,
 }
 
 // Terminal implements serve.Machines.
-func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Terminal) error {
+func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t socket.Screen) error {
 	client, end, err := b.login(ctx, lease, "")
 	if err != nil {
 		return err

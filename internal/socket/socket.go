@@ -1,5 +1,5 @@
 // Package socket has the server's end of WebSockets that lead into containers: it knows whether the client is still there
-// (socket.go), and passes the input and the outputs of a command on (exec.go).
+// (socket.go), and passes on what a shell in a terminal (terminal.go) or a command (exec.go) reads and writes.
 package socket
 
 import (

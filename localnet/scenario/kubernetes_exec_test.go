@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -131,7 +132,7 @@ func (k *kubeNode) kubectl(ctx context.Context, p kubePod) {
 	}
 	config := k.kubeconfig("admin", k.admin)
 	run := func(input string, args ...string) (out, errs string, code int) {
-		cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", config, "exec"}, args...)...)
+		cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", config}, args...)...)
 		var o, e bytes.Buffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &o, &e
 		err := cmd.Run()
@@ -141,13 +142,23 @@ func (k *kubeNode) kubectl(ctx context.Context, p kubePod) {
 		}
 		return o.String(), e.String(), cmd.ProcessState.ExitCode()
 	}
-	out, errs, code := run("", p.Metadata.Name, "--", "sh", "-c", "echo out; echo err >&2; exit 3")
+	out, errs, code := run("", "exec", p.Metadata.Name, "--", "sh", "-c", "echo out; echo err >&2; exit 3")
 	require.Equal(k.t, "out\n", out)
 	require.Equal(k.t, "err\ncommand terminated with exit code 3\n", errs)
 	require.Equal(k.t, 3, code)
 	large := strings.Repeat("0123456789abcde\n", 64<<10)
-	out, errs, code = run(large, "-i", p.Metadata.Name, "--", "cat")
+	out, errs, code = run(large, "exec", "-i", p.Metadata.Name, "--", "cat")
 	require.Equal(k.t, len(large), len(out), errs)
 	require.Equal(k.t, large, out)
 	require.Zero(k.t, code, errs)
+	// It runs tar in the container.
+	file := k.path("copied")
+	require.NoError(k.t, os.WriteFile(file, []byte(large), 0o600))
+	_, errs, code = run("", "cp", file, p.Metadata.Name+":/copied")
+	require.Zero(k.t, code, errs)
+	_, errs, code = run("", "cp", p.Metadata.Name+":/copied", file+"-back")
+	require.Zero(k.t, code, errs)
+	back, err := os.ReadFile(file + "-back")
+	require.NoError(k.t, err)
+	require.Equal(k.t, large, string(back))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"sync"
@@ -17,8 +18,9 @@ import (
 // maxEnv bounds the variables that a client sets for a session.
 const maxEnv = 128
 
-// notStarted is the exit status of what could not be started, as shells report it.
-const notStarted = 127
+// notStarted is the exit status of what could not be started, as shells report it, and notAllowed that of a file that is there and may
+// not be executed.
+const notStarted, notAllowed = 127, 126
 
 // session is one channel of type session. Its requests are handled one after the other; only the last, which starts
 // something, runs beside those that follow.
@@ -224,7 +226,15 @@ func (s *session) wait(ctx context.Context, cmd *exec.Cmd) *exit {
 // failed tells the client why nothing was started.
 func (s *session) failed(err error) *exit {
 	fmt.Fprintf(s.channel.Stderr(), "gantry: %v\r\n", err)
-	return &exit{Status: notStarted}
+	return &exit{Status: statusOf(err)}
+}
+
+// statusOf is the exit status of what could not be started.
+func statusOf(err error) uint32 {
+	if errors.Is(err, fs.ErrPermission) {
+		return notAllowed
+	}
+	return notStarted
 }
 
 // exit is how something has ended: a status, or a signal's name.

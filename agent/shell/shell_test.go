@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -161,6 +162,15 @@ func TestWordsWithoutAShell(t *testing.T) {
 	for _, line := range []string{"", "  ", "''", "echo 'x", `echo \`, "a && b", "echo $HOME", "a > b"} {
 		_, err := words(line)
 		require.Error(t, err, line)
+	}
+}
+
+// What is not there and what may not be executed have the statuses that shells give them.
+func TestStatusOfWhatWasNotStarted(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.WriteFile(data, nil, 0o600))
+	for name, want := range map[string]uint32{data: 126, data + "-missing": 127, "gantry-no-such-command": 127} {
+		require.Equal(t, want, statusOf(exec.Command(name).Start()), name)
 	}
 }
 

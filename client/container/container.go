@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -175,6 +176,8 @@ func ExitOf(err error) error {
 	var exit *ssh.ExitError
 	var missing *ssh.ExitMissingError
 	switch {
+	case errors.Is(err, io.EOF): // its status is 0, and it has not read all of its input
+		return nil
 	case errors.As(err, &exit) && exit.Signal() != "":
 		return &service.Failure{Code: 128 + signalNumbers[exit.Signal()], Quiet: true, Reason: "the command was ended by SIG" + exit.Signal()}
 	case errors.As(err, &exit):
@@ -183,6 +186,18 @@ func ExitOf(err error) error {
 		return service.Network("the connection to the container broke", "the lease may be over: gantry leases", err)
 	}
 	return err
+}
+
+// ExitCode is the exit status of a command that Run has run, from its error; exited is false where that is another failure.
+func ExitCode(err error) (code int, exited bool) {
+	var f *service.Failure
+	switch {
+	case err == nil:
+		return 0, true
+	case errors.As(err, &f) && f.Quiet:
+		return f.Code, true
+	}
+	return 0, false
 }
 
 var signalNumbers = map[string]int{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/socket"
 )
 
 // Streams are what a command in a container reads and writes.
@@ -60,23 +61,8 @@ func Run(ctx context.Context, client *ssh.Client, line string, io Streams) error
 	}
 }
 
-// Screen is the other end of a shell in a terminal.
-type Screen struct {
-	In  io.Reader
-	Out io.Writer
-	// Size is the screen's at the beginning, and Resized has every size after that.
-	Size    Size
-	Resized <-chan Size
-}
-
-// Size is that of a screen, in characters.
-type Size struct {
-	Columns int `json:"columns"`
-	Rows    int `json:"rows"`
-}
-
 // Shell runs a shell in a terminal until it ends. The status of a shell is its last command's, and is not an error.
-func Shell(ctx context.Context, client *ssh.Client, s Screen) error {
+func Shell(ctx context.Context, client *ssh.Client, s socket.Screen) error {
 	ss, err := client.NewSession()
 	if err != nil {
 		return service.Network("the container opens no session: "+err.Error(), Hint, err)

@@ -127,7 +127,7 @@ func (p *publicHandler) action(w http.ResponseWriter, r *http.Request) {
 }
 
 // registerActions adds the actions. They are not in the OpenAPI document: another specification describes them, and their errors are its own.
-func (s *Server) registerActions(mux *http.ServeMux) {
+func (s *Server) registerActions(mux *routes) {
 	s.deposits = rate.NewLimiter(5, 20)
 	mux.HandleFunc("GET "+actionRules, s.actionRules)
 	mux.HandleFunc("GET "+actionIcon, func(w http.ResponseWriter, _ *http.Request) {

@@ -25,11 +25,12 @@ var needs = map[string]team.Role{
 	"create-deployment": team.Deployer, "delete-deployment": team.Deployer,
 	"create-cluster": team.Deployer, "scale-cluster": team.Deployer, "end-cluster": team.Deployer, "list-volumes": team.Deployer, "get-volume": team.Deployer,
 	"list-inference-tokens": team.Deployer, "create-inference-token": team.Deployer, "delete-inference-token": team.Deployer,
-	opTerminal: team.Deployer, opAskRegistry: team.Deployer, opSponsor: team.Deployer,
+	opTerminal: team.Deployer, opExec: team.Deployer, opAskRegistry: team.Deployer, opSponsor: team.Deployer,
 }
 
-// Operations that are none of the document, besides the sponsor: a terminal, and a search by an image, whose registry the server asks.
-const opTerminal, opAskRegistry = "lease-terminal", "search-by-image"
+// Operations that are none of the document, besides the sponsor: a terminal, a command, and a search by an image, whose registry the
+// server asks.
+const opTerminal, opExec, opAskRegistry = "lease-terminal", "lease-exec", "search-by-image"
 
 type callerKey struct{}
 

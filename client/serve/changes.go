@@ -54,7 +54,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// Hijack implements http.Hijacker, for terminals.
+// Hijack implements http.Hijacker, for WebSockets.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	a.status = http.StatusSwitchingProtocols
 	return http.NewResponseController(a.ResponseWriter).Hijack()
@@ -63,7 +63,7 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // changes reports whether a request may change something. Changes of the team are logged where they are made.
 func changes(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	return (!reads || isTerminal(r)) && !strings.HasPrefix(r.URL.Path, teamPath+"/")
+	return (!reads || isSocket(r)) && !strings.HasPrefix(r.URL.Path, teamPath+"/")
 }
 
 // logged writes who is about to change something before it is changed, and how it was answered afterwards.

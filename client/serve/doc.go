@@ -7,7 +7,8 @@
 //   - signin.go signs a browser in with a code that works once; the page that it shows is in web.
 //   - walletsignin.go signs a browser in with the signature of the customer's wallet; wallet.go passes on what the
 //     wallet signs (client/wallet).
-//   - machine.go and terminal.go connect the page to the machines of leases: their usage, and a shell.
+//   - machine.go and terminal.go connect the page to the machines of leases: their usage, and a shell. exec.go runs commands
+//     there; socket.go is the WebSocket of both.
 //   - caller.go finds the caller and the role that an operation needs; actor.go acts with the key of a budget.
 //   - changes.go writes each change into the log of the team (client/team) before it is made; team.go has the
 //     operations of the team.

@@ -27,7 +27,7 @@ const fileSuffix = "/file"
 
 // isFile reports whether a request may have a file's content as its body.
 func isFile(r *http.Request) bool {
-	return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/leases/") && strings.HasSuffix(r.URL.Path, fileSuffix)
+	return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, apiLeasesPath) && strings.HasSuffix(r.URL.Path, fileSuffix)
 }
 
 // Files are those of a container. Errors: service.Failure.

@@ -58,7 +58,7 @@ func isStream(r *http.Request) bool {
 		return r.Method == http.MethodGet
 	}
 	follow, err := strconv.ParseBool(r.URL.Query().Get("follow"))
-	return r.Method == http.MethodGet && err == nil && follow && strings.HasPrefix(r.URL.Path, "/v1/leases/") && strings.HasSuffix(r.URL.Path, "/logs")
+	return r.Method == http.MethodGet && err == nil && follow && strings.HasPrefix(r.URL.Path, apiLeasesPath) && strings.HasSuffix(r.URL.Path, "/logs")
 }
 
 // registerLogs adds the operation.

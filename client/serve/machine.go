@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/socket"
 )
 
 // leasesPath is where the page finds what a lease's machine says and does.
@@ -23,7 +24,9 @@ type Machines interface {
 	Use(ctx context.Context, lease solana.PublicKey, every time.Duration, take func(service.Use) error) error
 	Jobs
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
-	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
+	Terminal(ctx context.Context, lease solana.PublicKey, t socket.Screen) error
+	// Exec runs a command in the lease's container until it ends, or ctx does, which ends the command.
+	Exec(ctx context.Context, lease solana.PublicKey, c socket.Command) (exitCode int, err error)
 	// Files opens the files of the lease's container for a task. When ctx ends, so does what is being done.
 	Files(ctx context.Context, lease solana.PublicKey, do func(Files) error) error
 	// Complain brings the text of a dispute of the lease to the keepers, and tells how many took it, of how many.
@@ -36,13 +39,13 @@ type Jobs interface {
 	Job(ctx context.Context, lease solana.PublicKey) (service.Job, error)
 }
 
-// isMachineStream reports whether a request is answered for as long as a lease or a shell runs.
+// isMachineStream reports whether a request is answered for as long as a lease, a shell or a command runs.
 func isMachineStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, leasesPath) && (strings.HasSuffix(r.URL.Path, "/use") || isTerminal(r))
+	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, leasesPath) && strings.HasSuffix(r.URL.Path, "/use") || isSocket(r))
 }
 
 // registerMachines adds the operations of the page about leases' machines.
-func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
+func (s *Server) registerMachines(api huma.API, mux *routes) {
 	use := huma.Operation{OperationID: "lease-use", Method: http.MethodGet, Path: leasesPath + "{id}/use", Hidden: true}
 	huma.Register(api, use, func(ctx context.Context, in *leaseInput) (*huma.StreamResponse, error) {
 		id, err := address(in.ID)
@@ -97,4 +100,5 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 		return &reply[complaintReply]{complaintReply{reached, all}}, nil
 	})
 	mux.HandleFunc(http.MethodGet+" "+leasesPath+"{id}/terminal", s.terminal)
+	mux.HandleFunc(http.MethodGet+" "+apiLeasesPath+"{id}"+execSuffix, s.exec)
 }

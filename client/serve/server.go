@@ -100,11 +100,13 @@ type Options struct {
 type Server struct {
 	o       Options
 	handler http.Handler
-	orders  orders
-	signIns signIns
-	streams streams
-	reads   streams // of output, which end soon
-	audits  limit
+	// patterns are those of all that it answers, besides what guard and public pass on.
+	patterns []string
+	orders   orders
+	signIns  signIns
+	streams  streams
+	reads    streams // of output, which end soon
+	audits   limit
 	// deposits are what actions hand out in a time.
 	deposits *rate.Limiter
 	files    limit
@@ -128,7 +130,7 @@ func New(o Options) *Server {
 			s.labelled(b.Order, imageName(r.Image))
 		}
 	}
-	mux := http.NewServeMux()
+	mux := &routes{}
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
 	if len(o.Page) > 0 {
@@ -145,6 +147,7 @@ func New(o Options) *Server {
 		}
 		mux.Handle(http.MethodGet+" "+pattern, f)
 	}
+	s.patterns = mux.patterns
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	for _, h := range o.Hosts {
 		hosts = append(hosts, strings.ToLower(h))
@@ -164,8 +167,25 @@ func New(o Options) *Server {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// routes are a mux that remembers its patterns.
+type routes struct {
+	http.ServeMux
+	patterns []string
+}
+
+// Handle adds a handler.
+func (m *routes) Handle(pattern string, h http.Handler) {
+	m.patterns = append(m.patterns, pattern)
+	m.ServeMux.Handle(pattern, h)
+}
+
+// HandleFunc implements humago.Mux.
+func (m *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	m.Handle(pattern, http.HandlerFunc(h))
+}
+
 // api registers the operations on a mux.
-func (s *Server) api(mux *http.ServeMux) huma.API {
+func (s *Server) api(mux *routes) huma.API {
 	settings()
 	c := huma.DefaultConfig("Gantry", "1")
 	c.Info.Description = "Searches and buys GPU compute on the Gantry market. Amounts are USDC, times are unix seconds, unless a field says otherwise."
@@ -245,7 +265,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // found answers what the mux does not know with a problem; its own answers are plain text.
-func found(mux *http.ServeMux) http.Handler {
+func found(mux *routes) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
 			answers(r.Context(), pattern)

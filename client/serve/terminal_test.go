@@ -19,12 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/socket"
 )
 
 // echoes is a machine whose shell says its size and repeats lines, until one is "exit".
 type echoes struct{ Machines }
 
-func (echoes) Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error {
+func (echoes) Terminal(ctx context.Context, lease solana.PublicKey, t socket.Screen) error {
 	if lease.IsZero() {
 		return service.Refused("no such lease", "look at the list")
 	}
@@ -106,7 +107,7 @@ func TestTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer c.CloseNow()
 	require.Equal(t, terminalProtocol, c.Subprotocol(), "the token is not said again")
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 80, Rows: 24}))
+	require.NoError(t, wsjson.Write(t.Context(), c, socket.Size{Columns: 80, Rows: 24}))
 	_, text := next(t, c)
 	require.Equal(t, "80x24\n", text)
 	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("hel")))
@@ -114,8 +115,8 @@ func TestTerminal(t *testing.T) {
 	kind, text := next(t, c)
 	require.Equal(t, websocket.MessageBinary, kind)
 	require.Equal(t, "hello\n", text)
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 0, Rows: 24})) // no size
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 100, Rows: 30}))
+	require.NoError(t, wsjson.Write(t.Context(), c, socket.Size{Columns: 0, Rows: 24})) // no size
+	require.NoError(t, wsjson.Write(t.Context(), c, socket.Size{Columns: 100, Rows: 30}))
 	_, text = next(t, c)
 	require.Equal(t, "100x30\n", text)
 	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("exit\n")))
@@ -129,7 +130,7 @@ func TestTerminal(t *testing.T) {
 	c, _, err = dialTerminal(t, url, solana.PublicKey{}, url, terminalProtocol, bearerProtocol+token)
 	require.NoError(t, err)
 	defer c.CloseNow()
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 80, Rows: 24}))
+	require.NoError(t, wsjson.Write(t.Context(), c, socket.Size{Columns: 80, Rows: 24}))
 	_, text = next(t, c)
 	var e ending
 	require.NoError(t, json.Unmarshal([]byte(text), &e))

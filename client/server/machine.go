@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/socket"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -42,13 +43,27 @@ func (a *Account) Job(ctx context.Context, lease solana.PublicKey) (service.Job,
 }
 
 // Terminal implements serve.Machines.
-func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Terminal) error {
+func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t socket.Screen) error {
 	client, end, err := b.login(ctx, lease, "")
 	if err != nil {
 		return err
 	}
 	defer end()
 	return container.Shell(ctx, client, t)
+}
+
+// Exec implements serve.Machines.
+func (b *buyer) Exec(ctx context.Context, lease solana.PublicKey, c socket.Command) (exitCode int, err error) {
+	client, end, err := b.login(ctx, lease, "")
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	err = container.Run(ctx, client, container.Quote(c.Args), container.Streams{In: c.In, Out: c.Out, Err: c.Err})
+	if code, exited := container.ExitCode(err); exited {
+		return code, nil
+	}
+	return 0, err
 }
 
 // Files implements serve.Machines.

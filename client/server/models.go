@@ -105,14 +105,11 @@ func (b *modelBuyer) Exec(ctx context.Context, lease solana.PublicKey, r mcp.Exe
 	defer end()
 	stdout, stderr := &tail{most: r.Most}, &tail{most: r.Most}
 	err = container.RunFor(ctx, client, r.Command, time.Duration(r.Seconds)*time.Second, stdout, stderr)
-	var f *service.Failure
-	switch {
-	case errors.Is(err, container.ErrLate):
+	if code, exited := container.ExitCode(err); exited {
+		out.ExitCode = code
+	} else if errors.Is(err, container.ErrLate) {
 		out.TimedOut, out.ExitCode = true, -1
-	case err == nil:
-	case errors.As(err, &f) && f.Quiet:
-		out.ExitCode = f.Code
-	default:
+	} else {
 		return out, err
 	}
 	out.Stdout, out.StdoutOmitted = stdout.text()

@@ -72,7 +72,8 @@ func jobImage(t *testing.T) v1.Image {
 	return imagetest.Image(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(binary))))
 }
 
-// A private image is rented with a token for it, which is in no file when the job is over; the password never leaves.
+// A private image is rented with a token for it, which is in no file when the job is over; the password never leaves. Commands run in
+// such a container over HTTP.
 func TestAPrivateImageIsRented(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -124,6 +125,7 @@ func TestAPrivateImageIsRented(t *testing.T) {
 		return code == http.StatusOK && lease.Status == "ended"
 	}, 2*time.Minute, 500*time.Millisecond)
 	require.Contains(t, ok(t, n, customer, "logs", bought.Leases[0].Address).Stdout, "gvisor")
+	commandsOverHTTP(t, server, order)
 
 	require.Eventually(t, func() bool { // the server forgets secrets once it sees that the lease is over
 		records, err := filepath.Glob(filepath.Join(n.Dir(), "homes", "serve", "state", "gantry", "*", "*", "orders", "*", "purchase.json"))

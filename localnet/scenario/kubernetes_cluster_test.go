@@ -57,7 +57,7 @@ func startKube(t *testing.T) *kube {
 		"--cert-dir", k.path("apiserver"), "--endpoint-reconciler-type", "none", "--service-cluster-ip-range", "10.96.0.0/24", "--authorization-mode", "RBAC",
 		"--token-auth-file", k.path("tokens.csv"), "--client-ca-file", k.path("ca.crt"), "--kubelet-client-certificate", k.path("client.crt"), "--kubelet-client-key", k.path("client.key"),
 		"--kubelet-preferred-address-types", "InternalIP", "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", k.path("accounts.key"),
-		"--service-account-signing-key-file", k.path("accounts.key"))
+		"--service-account-signing-key-file", k.path("accounts.key"), "--allow-privileged") // as clusters have it: agents need it
 	require.Eventually(t, func() bool {
 		status, _, err := k.ask(http.MethodGet, "/readyz", nil)
 		return err == nil && status == http.StatusOK
@@ -146,11 +146,16 @@ func (k *kube) kubeconfig(who, token string) string {
 
 // ask is a request of the administrator.
 func (k *kube) ask(method, path string, body any) (int, []byte, error) {
+	return k.askAt(k.url, method, path, body)
+}
+
+// askAt asks the API server or the node.
+func (k *kube) askAt(url, method, path string, body any) (int, []byte, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
 	}
-	req, err := http.NewRequestWithContext(k.t.Context(), method, k.url+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(k.t.Context(), method, url+path, bytes.NewReader(raw))
 	if err != nil {
 		return 0, nil, err
 	}

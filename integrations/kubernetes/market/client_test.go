@@ -131,7 +131,53 @@ func TestTerminal(t *testing.T) {
 		term.Close()
 	}
 	_, err := c.OpenTerminal(t.Context(), "other", Size{Columns: 80, Rows: 24})
-	require.ErrorContains(t, err, "401")
+	require.ErrorContains(t, err, "gantry serve does not open the container: 401")
+}
+
+// A command is named first, then comes its input in pieces; outputs are apart, and its end is a code or what the server says.
+func TestExec(t *testing.T) {
+	end := `{"ended": true, "exitCode": 3}`
+	c := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/leases/L/exec" || !strings.Contains(r.Header.Get("Sec-WebSocket-Protocol"), "gantry.bearer.token") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"detail": "vic is a viewer", "nextStep": "ask an owner"}`))
+			return
+		}
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"gantry.exec"}})
+		if err != nil {
+			return
+		}
+		defer conn.CloseNow()
+		ctx := context.WithoutCancel(r.Context())
+		_, said, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		_ = conn.Write(ctx, websocket.MessageBinary, append([]byte{2}, said...))
+		for strings.Contains(string(said), `"stdin":true`) {
+			kind, raw, err := conn.Read(ctx)
+			if err != nil || kind == websocket.MessageText {
+				break
+			}
+			_ = conn.Write(ctx, websocket.MessageBinary, append([]byte{1}, raw[len(raw)-8:]...))
+		}
+		_ = conn.Write(ctx, websocket.MessageText, []byte(end))
+	})
+	var out, errs bytes.Buffer
+	code, err := c.Exec(t.Context(), "L", Command{Args: []string{"cat"}, In: strings.NewReader(strings.Repeat("x", maxInput) + "the end!"), Out: &out, Err: &errs})
+	require.NoError(t, err)
+	require.Equal(t, 3, code)
+	require.Equal(t, "xxxxxxxxthe end!", out.String())
+	require.JSONEq(t, `{"command": ["cat"], "stdin": true}`, errs.String())
+
+	end = `{"ended": true, "problem": {"detail": "lease L is over"}}`
+	_, err = c.Exec(t.Context(), "L", Command{Args: []string{"cat"}}) // nobody wants the outputs
+	require.ErrorContains(t, err, "lease L is over")
+	end = `{"ended": true}`
+	_, err = c.Exec(t.Context(), "L", Command{Args: []string{"cat"}})
+	require.ErrorContains(t, err, "no exit code")
+	_, err = c.Exec(t.Context(), "other", Command{Args: []string{"cat"}})
+	require.ErrorContains(t, err, "vic is a viewer: ask an owner")
 }
 
 // What a lease uses is the server's newest sample, or what the machine says next where that is too old.

@@ -4,15 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/coder/websocket"
 )
 
 // MaxTail is how much of an output the server answers at once, bytes.
@@ -94,82 +91,3 @@ func take(event, data string, w io.Writer) error {
 	}
 	return nil
 }
-
-// Size is that of a terminal, in characters.
-type Size struct {
-	Columns int `json:"columns"`
-	Rows    int `json:"rows"`
-}
-
-// terminalProtocol and bearerProtocol are the WebSocket protocols of a terminal: the second carries the token.
-const (
-	terminalProtocol = "gantry.terminal"
-	bearerProtocol   = "gantry.bearer."
-)
-
-// Terminal is a shell in a lease's container: what is written to it is typed, what is read from it is shown.
-type Terminal struct{ conn *websocket.Conn }
-
-// OpenTerminal opens a shell of a size.
-func (c *Client) OpenTerminal(ctx context.Context, address string, size Size) (*Terminal, error) {
-	u := *c.base
-	u.Path += pagePath(address) + "/terminal"
-	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
-		HTTPClient: c.http, Subprotocols: []string{terminalProtocol, bearerProtocol + c.token},
-	})
-	if err != nil {
-		if resp != nil && resp.StatusCode >= http.StatusBadRequest {
-			return nil, &Problem{Status: resp.StatusCode, Detail: fmt.Sprintf("gantry serve refuses a terminal: %s", resp.Status)}
-		}
-		return nil, fmt.Errorf("%w: no terminal: %w", ErrUnreachable, err)
-	}
-	t := &Terminal{conn}
-	if err := t.Resize(ctx, size); err != nil {
-		t.Close()
-		return nil, err
-	}
-	return t, nil
-}
-
-// Resize says the size of the screen.
-func (t *Terminal) Resize(ctx context.Context, size Size) error {
-	raw, err := json.Marshal(size)
-	if err != nil {
-		return err
-	}
-	return t.conn.Write(ctx, websocket.MessageText, raw)
-}
-
-// Type passes on what was typed.
-func (t *Terminal) Type(ctx context.Context, typed []byte) error {
-	return t.conn.Write(ctx, websocket.MessageBinary, typed)
-}
-
-// Show writes what the shell shows to w until the shell ends.
-func (t *Terminal) Show(ctx context.Context, w io.Writer) error {
-	for {
-		kind, raw, err := t.conn.Read(ctx)
-		if err != nil {
-			return fmt.Errorf("%w: the terminal broke off: %w", ErrUnreachable, err)
-		}
-		if kind == websocket.MessageBinary {
-			if _, err := w.Write(raw); err != nil {
-				return err
-			}
-			continue
-		}
-		var end struct {
-			Problem *Problem `json:"problem"`
-		}
-		switch err := json.Unmarshal(raw, &end); {
-		case err != nil:
-			return fmt.Errorf("terminal: %w", err)
-		case end.Problem != nil:
-			return errors.Join(errors.New("the shell could not be entered"), end.Problem)
-		}
-		return nil
-	}
-}
-
-// Close ends the terminal, and its shell.
-func (t *Terminal) Close() { _ = t.conn.CloseNow() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	"github.com/virtual-kubelet/virtual-kubelet/node/api"
+	utilexec "k8s.io/utils/exec"
 
 	"github.com/gantry-market/gantry/integrations/kubernetes/market"
 )
@@ -31,18 +32,35 @@ func (p *Provider) running(namespace, name string) (lease string, err error) {
 // shells are the commands for which a terminal's shell stands.
 var shells = map[string]bool{"sh": true, "bash": true, "ash": true, "dash": true, "zsh": true}
 
-// RunInContainer opens a shell in a terminal, which is what the market's server offers.
+// RunInContainer runs a command, or opens a shell in a terminal.
 func (p *Provider) RunInContainer(ctx context.Context, namespace, name, _ string, cmd []string, attach api.AttachIO) error {
 	lease, err := p.running(namespace, name)
 	if err != nil {
 		return err
 	}
-	if len(cmd) != 1 || !shells[path.Base(cmd[0])] || !attach.TTY() || attach.Stdin() == nil {
-		return errdefs.InvalidInput("a lease is entered with a shell in a terminal only: kubectl exec -it POD -- sh")
+	if attach.TTY() {
+		if len(cmd) != 1 || !shells[path.Base(cmd[0])] || attach.Stdin() == nil {
+			return errdefs.InvalidInput("a terminal of a lease has a shell: kubectl exec -it POD -- sh. Run other commands in it, or without a terminal: leave -t out")
+		}
+		if err := p.shell(ctx, lease, attach); err != nil {
+			return fmt.Errorf("shell in pod %s/%s: %w", namespace, name, err)
+		}
+		return nil
 	}
+	code, err := p.o.Market.Exec(ctx, lease, market.Command{Args: cmd, In: attach.Stdin(), Out: attach.Stdout(), Err: attach.Stderr()})
+	switch {
+	case err != nil:
+		return fmt.Errorf("command in pod %s/%s: %w", namespace, name, err)
+	case code != 0: // virtual-kubelet does not look into wrapped errors
+		return utilexec.CodeExitError{Err: fmt.Errorf("command terminated with exit code %d", code), Code: code}
+	}
+	return nil
+}
+
+func (p *Provider) shell(ctx context.Context, lease string, attach api.AttachIO) error {
 	t, err := p.o.Market.OpenTerminal(ctx, lease, market.Size{Columns: 80, Rows: 24})
 	if err != nil {
-		return fmt.Errorf("shell in pod %s/%s: %w", namespace, name, err)
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

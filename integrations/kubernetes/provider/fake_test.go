@@ -1,15 +1,19 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +79,10 @@ func newServer(t *testing.T) *server {
 		answer(w, &map[string]any{"offers": []market.Offer{{FreeGPUs: 3, CPUCores: 16, RAMMiB: 1024, DiskGiB: 10}, {FreeGPUs: 1}}, "asked": r.URL.Query().Get("q")})
 	})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/exec") {
+			s.exec(w, r)
+			return
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {
@@ -88,6 +96,41 @@ func newServer(t *testing.T) *server {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// exec runs a command on this machine.
+func (s *server) exec(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"gantry.exec"}})
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.CloseNow() }()
+	var first struct {
+		Command []string
+		Stdin   bool
+	}
+	if wsjson.Read(r.Context(), conn, &first) != nil {
+		return
+	}
+	var in bytes.Buffer
+	for first.Stdin {
+		kind, raw, err := conn.Read(r.Context())
+		if err != nil || kind == websocket.MessageText {
+			break
+		}
+		in.Write(raw)
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(r.Context(), first.Command[0], first.Command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &errs
+	err = cmd.Run()
+	_ = conn.Write(r.Context(), websocket.MessageBinary, append([]byte{1}, out.Bytes()...))
+	_ = conn.Write(r.Context(), websocket.MessageBinary, append([]byte{2}, errs.Bytes()...))
+	if cmd.ProcessState == nil {
+		_ = wsjson.Write(r.Context(), conn, map[string]any{"ended": true, "problem": map[string]any{"detail": err.Error()}})
+		return
+	}
+	_ = wsjson.Write(r.Context(), conn, map[string]any{"ended": true, "exitCode": cmd.ProcessState.ExitCode()})
 }
 
 func answer[T any](w http.ResponseWriter, v *T) {

@@ -2,12 +2,14 @@ package provider
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	"github.com/virtual-kubelet/virtual-kubelet/node/api"
 	corev1 "k8s.io/api/core/v1"
+	utilexec "k8s.io/utils/exec"
 
 	"github.com/gantry-market/gantry/integrations/kubernetes/market"
 	"github.com/gantry-market/gantry/integrations/kubernetes/podspec"
@@ -275,8 +278,51 @@ func TestPortsAndShells(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "got hello\n", string(raw))
 	require.NoError(t, <-ended)
-	require.ErrorContains(t, w.RunInContainer(t.Context(), "default", "listens", "main", []string{"ls", "-l"}, nil), "kubectl exec -it POD -- sh")
+	for _, cmd := range [][]string{{"ls"}, {"sh", "-l"}} {
+		require.ErrorContains(t, w.RunInContainer(t.Context(), "default", "listens", "main", cmd, &attached{tty: true, in: strings.NewReader("")}), "kubectl exec -it POD -- sh")
+	}
 	require.ErrorContains(t, w.PortForward(t.Context(), "default", "nobody", 80, theirs), "no pod default/nobody")
+}
+
+// attached are the streams of kubectl exec.
+type attached struct {
+	tty      bool
+	in       io.Reader
+	out, err bytes.Buffer
+}
+
+type closable struct{ io.Writer }
+
+func (closable) Close() error { return nil }
+
+func (a *attached) TTY() bool                   { return a.tty }
+func (a *attached) Stdin() io.Reader            { return a.in }
+func (a *attached) Stdout() io.WriteCloser      { return closable{&a.out} }
+func (a *attached) Stderr() io.WriteCloser      { return closable{&a.err} }
+func (a *attached) Resize() <-chan api.TermSize { return nil }
+
+// A command has its outputs and its input, and its exit code is the error that virtual-kubelet looks for.
+func TestCommands(t *testing.T) {
+	w := newWorld(t)
+	pod := w.create(gpuPod("runs", corev1.RestartPolicyNever))
+	w.until(pod, "running", running)
+	var a attached
+	err := w.RunInContainer(t.Context(), "default", "runs", "main", []string{"sh", "-c", "cat; echo out; echo err >&2; exit 3"}, &a)
+	exit, is := err.(utilexec.ExitError) //nolint:errorlint // as virtual-kubelet does
+	require.True(t, is, "%v", err)
+	require.Equal(t, 3, exit.ExitStatus())
+	require.Equal(t, "out\n", a.out.String())
+	require.Equal(t, "err\n", a.err.String())
+
+	a = attached{in: strings.NewReader("given\n")}
+	require.NoError(t, w.RunInContainer(t.Context(), "default", "runs", "main", []string{"cat"}, &a))
+	require.Equal(t, "given\n", a.out.String())
+
+	err = w.RunInContainer(t.Context(), "default", "runs", "main", []string{"/there/is/none"}, &attached{})
+	_, is = err.(utilexec.ExitError) //nolint:errorlint // as above
+	require.False(t, is)
+	require.ErrorContains(t, err, "command in pod default/runs")
+	require.ErrorContains(t, w.RunInContainer(t.Context(), "default", "nobody", "main", []string{"true"}, &attached{}), "no pod default/nobody")
 }
 
 // The node has what is free and what its pods hold, and is not ready while the market is not seen.

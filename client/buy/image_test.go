@@ -44,6 +44,7 @@ func TestAnImageSaysItsCUDA(t *testing.T) {
 	got, err := resolveImage(t.Context(), running(tagged), access{})
 	require.NoError(t, err)
 	require.Equal(t, market.CUDA(1208), got.needs.CUDA(0))
+	require.EqualValues(t, 1, got.mib, "and about what it takes on the disk")
 	job := running(tagged)
 	job.Env = map[string]string{"NVIDIA_DISABLE_REQUIRE": "1"}
 	got, err = resolveImage(t.Context(), job, access{})

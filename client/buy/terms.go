@@ -8,6 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/jobspec"
@@ -66,6 +67,9 @@ func (b *Buyer) terms(ctx context.Context, mk market.Market, v *view.View, r Req
 	t.request, t.noTime = r.withDefaults(), r.Seconds == 0
 	if t.args.Requirement, err = r.requirement(); err != nil {
 		return t, err
+	}
+	if t.image.mib > 0 {
+		t.args.Requirement.MinDiskGib = uint32(service.GiB(jobspec.OrderDiskMiB(t.job, t.image.mib)))
 	}
 	first, err := r.rerunOrder(v)
 	if err != nil {

@@ -4,7 +4,10 @@ package scenario
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
@@ -58,4 +61,32 @@ func TestAnImageChoosesTheModelsThatRunIt(t *testing.T) {
 	ok(t, n, customer, "stop", address)
 	_, model = modelOf(deploy("any", "--env", "NVIDIA_DISABLE_REQUIRE=true"))
 	require.Equal(t, uint16(seed.A100), model)
+}
+
+// An image that unpacks to more than its order asked for, and than the machine's share has beside the job's disk: the machine declines the
+// lease at once, and waits for no start deadline. With less disk for the job the same image runs.
+func TestAMachineDeclinesAnImageThatItsShareDoesNotHold(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	n, customer := marketWith(t, slowStart())
+	var offers []struct{ DiskGiB uint64 }
+	require.NoError(t, json.Unmarshal([]byte(ok(t, n, customer, "search", "gpu=A100", "--json").Stdout), &offers))
+	require.Len(t, offers, 1)
+	require.Greater(t, offers[0].DiskGiB, uint64(2))
+
+	zeros := imagetest.Layer(t, imagetest.File("zeros", strings.Repeat("\x00", 64<<20)))
+	layers := []v1.Layer{imagetest.Layer(t, imagetest.Busybox(t)...)}
+	for range 17 { // in the registry they are small
+		layers = append(layers, zeros)
+	}
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, layers...)
+	began := time.Now()
+	refused, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--minutes", "10", "--allow-simulated", "--network", "none", "--image", image,
+		"--disk", fmt.Sprintf("%dg", offers[0].DiskGiB-1), "--", "/bin/busybox", "true")
+	require.NoError(t, err)
+	require.NotZero(t, refused.Code)
+	require.Contains(t, refused.Stderr, "the job cannot run there")
+	require.Less(t, time.Since(began), time.Minute)
+	ok(t, n, customer, "deploy", "--gpu", "A100", "--minutes", "10", "--allow-simulated", "--network", "none", "--image", image, "--run-to-completion",
+		"--disk", fmt.Sprintf("%dg", offers[0].DiskGiB-2), "--", "/bin/busybox", "true")
 }

@@ -86,7 +86,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.GenericFlag{Name: "shm-size", Value: new(service.Size), Usage: "`SIZE` of the container's /dev/shm, such as 16g (default: half of its memory)"},
 			&cli.GenericFlag{Name: "disk", Value: new(service.Size), Usage: "`SIZE` of disk for the container's files, such as 100g; as --memory. A --volume and the image come on top"},
 			&cli.StringFlag{Name: "cuda", Usage: "`VERSION` of CUDA that the machine's driver has at least, such as 12.8 (default: what the image's NVIDIA_REQUIRE_CUDA says)"},
-			&cli.StringFlag{Name: "compute-capability", Usage: "`VERSION` of the GPUs' compute capability, at least, such as 8.9; with --gpu any or a family (models that the image does not run on are left out anyway)"},
+			&cli.StringFlag{Name: "compute-capability", Usage: "`VERSION` of the GPUs' compute capability, at least, such as 8.9; with --gpu any or a family. What the image needs counts too"},
 			&cli.BoolFlag{Name: "sealed", Usage: "let nodes bid in a sealed second-price auction instead of taking the standing asks"},
 			&cli.UintFlag{Name: "auction-secs", Value: buy.DefaultAuctionSecs, Usage: "with --sealed: `SECONDS` for commitments, 5 to 86400"},
 			&cli.UintFlag{Name: "reveal-secs", Value: buy.DefaultRevealSecs, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},

@@ -56,7 +56,7 @@ type Config struct {
 	// Runsc is the path of gVisor's runtime, in which jobs with an image run. Empty: beside this binary, or in PATH, or
 	// none, and then such jobs are refused.
 	Runsc string `yaml:"runsc,omitempty"`
-	// ImageCache is the most that images may take on the node's disk, GiB; 0 is a quarter of the data folder's file system.
+	// ImageCache is the most that images which no lease uses may take on the node's disk, GiB; 0 is a quarter of the data folder's file system.
 	ImageCache uint64 `yaml:"image_cache_gib,omitempty"`
 	// LocalRegistries fetches images also from addresses of the node and of private networks, which customers could misuse
 	// to reach what is not public. On local networks it is always so.

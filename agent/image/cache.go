@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultShare is the part of its file system that a cache without a limit of its own may take: a quarter.
+// DefaultShare is the part of its file system that unused layers may take in a cache without a limit of its own: a quarter.
 const DefaultShare = 4
 
 // spare is what the cache leaves free on its file system, for what the agent and its jobs write.
@@ -66,7 +66,7 @@ func (s *Store) list() ([]cached, error) {
 	return out, nil
 }
 
-// limit is the most that layers may take together.
+// limit is the most that layers may take together that no lease and no pull uses: a lease's image is in its share of the disk.
 func (s *Store) limit() (int64, error) {
 	if s.o.Limit > 0 {
 		return s.o.Limit, nil
@@ -174,9 +174,12 @@ func (s *Store) makeRoom(own locks, more int64) (int64, error) {
 			}
 			layers = layers[1:]
 		}
+		if !removed && free >= more {
+			return 0, nil // leases use it all, and it is in their shares of the disk
+		}
 		if !removed {
-			return 0, fmt.Errorf("%w: it takes %s more; the node's cache has %s of %s in use, and its disk %s free", ErrTooLarge,
-				mib(more), mib(u.Bytes+u.Pulling), mib(u.Limit), mib(max(free, 0)))
+			return 0, fmt.Errorf("%w: it takes %s more; leases use the %s of images that are there, and the node's disk has %s free", ErrTooLarge,
+				mib(more), mib(u.Bytes+u.Pulling), mib(max(free, 0)))
 		}
 	}
 }

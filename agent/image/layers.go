@@ -49,7 +49,7 @@ func (p *pull) layers(ctx context.Context, m *v1.Manifest, config *v1.ConfigFile
 			continue
 		}
 		if packed += min(l.Size, math.MaxInt64-packed); packed > p.o.Limit {
-			return nil, fmt.Errorf("%w: its layers are %s to fetch, and the node takes %s", ErrTooLarge, mib(packed), mib(p.o.Limit))
+			return nil, fmt.Errorf("%w: its layers are %s to fetch, and it may take %s here", ErrTooLarge, mib(packed), mib(p.o.Limit))
 		}
 		largest = max(largest, l.Size)
 	}

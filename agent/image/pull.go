@@ -212,6 +212,11 @@ func (p *pull) cached(ctx context.Context) (Image, bool, error) {
 			return Image{}, false, nil
 		}
 	}
+	if bytes, err := p.Bytes(i); err != nil {
+		return Image{}, false, err
+	} else if bytes > p.o.Limit {
+		return Image{}, false, p.left.tooLarge()
+	}
 	if !p.o.Own {
 		if err := p.opens(ctx); err != nil {
 			return Image{}, false, err
@@ -284,7 +289,7 @@ func (p *pull) resolve(ctx context.Context) (*v1.Manifest, *v1.ConfigFile, error
 func (p *pull) refuses(why error) error {
 	kind := ErrUnusable
 	var e *jobspec.Error
-	if errors.As(why, &e) && e.Rule == jobspec.RuleConfigSize {
+	if errors.As(why, &e) && (e.Rule == jobspec.RuleConfigSize || e.Rule == jobspec.RuleImageSize) {
 		kind = ErrTooLarge
 	}
 	return fmt.Errorf("%w: %s: %w", kind, p.r, why)

@@ -18,7 +18,8 @@ import (
 
 // Options of a store.
 type Options struct {
-	// Limit is the most bytes that layers may take together; 0 is [DefaultShare] of the file system.
+	// Limit is the most bytes that layers may take together: for what is above it, unused ones are removed. What leases and pulls use
+	// may take more. 0 is [DefaultShare] of the file system.
 	Limit int64
 	// InUse names the layers that leases use now; nil: there are none. It must see a lease whose [PullOptions].Keep has
 	// returned.
@@ -65,6 +66,18 @@ func (s *Store) tmp() string              { return filepath.Join(s.root, "tmp") 
 func (s *Store) layer(id string) string   { return filepath.Join(s.Layers(), id) }
 func (s *Store) sizeOf(id string) string  { return filepath.Join(s.sizes(), id+".json") }
 func (s *Store) reserved(p string) string { return filepath.Join(s.tmp(), p, "reserved.json") }
+
+// Bytes is what an image takes on the disk, also of layers that other images have too.
+func (s *Store) Bytes(i Image) (sum int64, err error) {
+	for _, layer := range i.Layers {
+		var z size
+		if _, err := read(s.sizeOf(layer), &z); err != nil {
+			return 0, err
+		}
+		sum += z.Bytes
+	}
+	return sum, nil
+}
 
 func (s *Store) has(layer string) bool {
 	_, err := os.Lstat(s.layer(layer))

@@ -89,7 +89,7 @@ func (b *budget) spend(entries int, bytes int64) error {
 }
 
 func (b *budget) tooLarge() error {
-	return fmt.Errorf("%w: its files have more than the %s that the node takes", ErrTooLarge, mib(b.limit))
+	return fmt.Errorf("%w: its files have more than the %s that it may take here", ErrTooLarge, mib(b.limit))
 }
 
 // capped fails once more was read than an archive with these files can have: one may go on for ever without a file.

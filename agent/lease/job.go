@@ -153,6 +153,10 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 		},
 		Volume: r.Job.Volume, Entrypoint: r.Job.Entrypoint, User: r.Job.User,
 	}
+	if s.Image != "" { // it is a part of the lease's share of the disk
+		s.Limits.ShareMiB = m.diskBeside(r)
+		s.Limits.ImageMiB = jobspec.ImageRoomMiB(messages.JobSpec{DiskMiB: r.Job.DiskMiB, Volume: r.Job.Volume}, share)
+	}
 	if r.Group != nil {
 		s.Group = &runtime.Group{Index: int(r.Group.Index), Size: len(r.Group.Members)}
 	}

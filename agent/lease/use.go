@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (m *Manager) measure(ctx context.Context, r store.Lease) (messages.Use, err
 	spec := m.spec(r)
 	use := messages.Use{
 		AtMs: uint64(u.At.UnixMilli()), CPUMs: uint64(u.CPU.Milliseconds()), MilliCPUs: uint64(spec.Limits.CPUs * 1000),
-		Memory: u.Memory, MemoryLimit: spec.Limits.MemoryMiB << 20, Disk: u.Disk, DiskLimit: spec.Limits.DiskMiB << 20,
+		Memory: u.Memory, MemoryLimit: spec.Limits.MemoryMiB << 20, Disk: u.Disk, DiskLimit: cmp.Or(u.DiskLimit, spec.Limits.DiskMiB<<20),
 		Sent: u.Sent, Received: u.Received, Connected: spec.Network != "", GPUs: []messages.GPUUse{}, Volume: u.Volume, VolumeSize: u.VolumeSize,
 	}
 	if m.o.GPUs == nil {

@@ -154,8 +154,11 @@ func TestVolumesAreAPartOfTheShare(t *testing.T) {
 	r.Job = &store.Job{Image: job.Image, Volume: job.Volume}
 	require.NoError(t, a.m.fits(r, job))
 	require.EqualValues(t, 2<<10, a.m.spec(r).Limits.DiskMiB)
+	require.EqualValues(t, 2<<10, a.m.spec(r).Limits.ShareMiB, "of the files and the image together")
+	require.EqualValues(t, 2<<10-jobspec.MinFilesMiB, a.m.spec(r).Limits.ImageMiB)
 	r.Job.DiskMiB = 100
 	require.EqualValues(t, 100, a.m.spec(r).Limits.DiskMiB)
+	require.EqualValues(t, 2<<10-100, a.m.spec(r).Limits.ImageMiB)
 	a.m.o.GPUUUIDs = []string{"1", "2"} // a half of the machine
 	r.Job.DiskMiB = 0
 	require.NoError(t, a.m.fits(r, job))

@@ -79,6 +79,37 @@ func TestDisksTakeWhatIsWritten(t *testing.T) {
 	nothingAttached(t, p)
 }
 
+// An image is a part of its lease's share of the disk: one that does not fit is refused at once, also where another lease has fetched it.
+// What it leaves is the job's, if the job names no disk of its own.
+func TestAnImageIsAPartOfTheShare(t *testing.T) {
+	p, reference := withDisks(t)
+	spec := Spec{LeaseID: "tight", Image: reference, Command: []string{"who"}, Limits: Limits{DiskMiB: 1024, ShareMiB: 1025, ImageMiB: 1, Wall: 2 * time.Minute}}
+	require.ErrorIs(t, p.Prepare(background(t), spec, Pull{}), ErrSpec)
+	removeJob(t, p, "tight")
+
+	for id, limits := range map[string]Limits{"whole": {DiskMiB: 256, ShareMiB: 256, ImageMiB: 192}, "named": {DiskMiB: 64, ShareMiB: 256, ImageMiB: 192}} {
+		limits.Wall = 2 * time.Minute
+		st, out := ran(t, p, Spec{LeaseID: id, Image: reference, Command: []string{"who"}, Limits: limits})
+		require.Equal(t, 0, st.Exit.Code, out)
+		d, err := p.dir(id)
+		require.NoError(t, err)
+		c, err := readContainer(d)
+		require.NoError(t, err)
+		require.Greater(t, c.Bytes, int64(1<<20), "the image of this test has a program")
+		want := uint64(64)
+		if id == "whole" {
+			want = 256 - uint64(c.Bytes+1<<20-1)>>20
+		}
+		file, err := os.Stat(d.diskFile())
+		require.NoError(t, err)
+		require.EqualValues(t, want<<20, file.Size())
+	}
+	_, err := p.Start(background(t), spec)
+	require.ErrorIs(t, err, ErrSpec)
+	require.ErrorContains(t, err, "more than the 1 MiB that it may take here")
+	nothingAttached(t, p)
+}
+
 // Whoever is killed, the kernel frees the device.
 func TestDisksGoWithTheirSupervisor(t *testing.T) {
 	p, reference := withDisks(t)

@@ -152,8 +152,8 @@ func TestHostileImagesAreRefusedByTheNode(t *testing.T) {
 	p.sandbox.ImageBytes = 4 << 20
 	_, digested := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("f", strings.Repeat("\x00", 64<<20))))
 	_, err := p.Start(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"x"}})
-	require.ErrorIs(t, err, ErrPull)
-	require.ErrorContains(t, err, "more than the 4 MiB that the node takes")
+	require.ErrorIs(t, err, ErrSpec)
+	require.ErrorContains(t, err, "more than the 4 MiB that it may take here")
 	u, _, err := p.Images()
 	require.NoError(t, err)
 	require.Zero(t, u.Layers)

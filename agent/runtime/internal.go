@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
@@ -26,7 +27,7 @@ const (
 	stagePull      = "pull"      // fetches the job's image
 )
 
-// exitRefused is the exit status of a stage that refuses a job which no other try would change.
+// exitRefused is the exit status of a stage that refuses a job here: no other try would change it, or another machine has the room.
 const exitRefused = 3
 
 // self is this very binary, also after its file was replaced by an upgrade.
@@ -54,7 +55,7 @@ func InternalMain(args []string) int {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		if errors.Is(err, jobspec.ErrJob) {
+		if errors.Is(err, jobspec.ErrJob) || errors.Is(err, image.ErrTooLarge) {
 			return exitRefused
 		}
 		return 1

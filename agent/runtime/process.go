@@ -145,6 +145,9 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
 		if err := p.Prepare(ctx, spec, Pull{}); err != nil {
 			return Status{}, err
 		}
+		if spec.Limits, err = besideImage(d, spec); err != nil {
+			return Status{}, err
+		}
 		if err := p.launch(ctx, d, spec); err != nil {
 			return Status{}, err
 		}

@@ -158,6 +158,10 @@ type Limits struct {
 	CPUs      float64 `json:"cpus,omitempty"`
 	MemoryMiB uint64  `json:"memory_mib,omitempty"`
 	DiskMiB   uint64  `json:"disk_mib,omitempty"`
+	// ImageMiB is the most that the image may take of the disk; 0 for the machine's own limit. ShareMiB is what the image and the
+	// container's files may take together: the files get at most what the image leaves of it. 0 is not limited.
+	ImageMiB uint64 `json:"image_mib,omitempty"`
+	ShareMiB uint64 `json:"share_mib,omitempty"`
 	// ShmMiB is what /dev/shm of a container may hold; 0 for half of the memory.
 	ShmMiB uint64 `json:"shm_mib,omitempty"`
 	// Wall is the longest a job may run, by a clock that nobody can set; see Runtime.Extend.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ type Sandbox struct {
 	Shell string
 	// Images is the folder of [image.Store].
 	Images string
-	// ImageBytes is the most that the files of one image may have together; 0 means 64 GiB.
+	// ImageBytes is the most that the files of one image may have together; 0 means [jobspec.MaxImageBytes].
 	ImageBytes int64
 	// CacheBytes is the most that all images on the node may take; 0 is the default of [image.Options].
 	CacheBytes int64
@@ -47,11 +48,8 @@ type Sandbox struct {
 	LocalRegistries bool
 }
 
-const (
-	defaultImageBytes = 64 << 30
-	// pullMemory bounds the process that pulls, whatever an archive asks of it.
-	pullMemory = 1 << 30
-)
+// pullMemory bounds the process that pulls, whatever an archive asks of it.
+const pullMemory = 1 << 30
 
 // check says why images cannot be run, or nothing.
 func (s Sandbox) check() error {
@@ -70,6 +68,8 @@ type container struct {
 	GPUs   gpus.Driver `json:"gpus"`
 	Layers string      `json:"layers"`
 	Image  image.Image `json:"image"`
+	// Bytes is what the image takes on the disk.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // pullRequest is what the process that pulls is told, by a pipe: its arguments and environment are for everyone to see.
@@ -78,6 +78,8 @@ type pullRequest struct {
 	Sandbox    Sandbox          `json:"sandbox"`
 	Credential image.Credential `json:"credential"`
 	Own        bool             `json:"own,omitempty"`
+	// Most is the most that the image may take in this lease, MiB; 0 for the machine's own limit.
+	Most uint64 `json:"most_mib,omitempty"`
 }
 
 // Prepare implements [Runtime]. A process of its own pulls, because it reads archives of strangers as root.
@@ -102,7 +104,7 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, pull Pull) error {
 	if d.exists(d.container()) {
 		return errors.Join(renewGPUs(d, sandbox), checkImage(d, spec))
 	}
-	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: pull.Credential, Own: pull.Own})
+	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: pull.Credential, Own: pull.Own, Most: spec.Limits.ImageMiB})
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
@@ -230,16 +232,42 @@ func pull(dir leaseDir) error {
 	if err != nil {
 		return err
 	}
-	limit := r.Sandbox.ImageBytes
-	if limit == 0 {
-		limit = defaultImageBytes
-	}
 	tell := json.NewEncoder(os.NewFile(fdReport, "report"))
 	report := func(p image.Progress) { _ = tell.Encode(p) } // an agent that does not hear has ended
-	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Own: r.Own, Report: report, Keep: func(i image.Image) error {
-		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, GPUs: r.Sandbox.GPUs, Layers: store.Layers(), Image: i})
+	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: r.limit(), Credential: r.Credential, Own: r.Own, Report: report, Keep: func(i image.Image) error {
+		bytes, err := store.Bytes(i)
+		if err != nil {
+			return err
+		}
+		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, GPUs: r.Sandbox.GPUs, Layers: store.Layers(), Image: i, Bytes: bytes})
 	}})
 	return err
+}
+
+// limit is the most that the files of the image may have, bytes.
+func (r *pullRequest) limit() int64 {
+	limit := cmp.Or(r.Sandbox.ImageBytes, jobspec.MaxImageBytes)
+	if r.Most > 0 && r.Most < uint64(limit)>>20 {
+		return int64(r.Most) << 20
+	}
+	return limit
+}
+
+// besideImage are a job's limits once its image is there: its files have what the image leaves of its share of the disk.
+func besideImage(d leaseDir, spec Spec) (Limits, error) {
+	l := spec.Limits
+	if spec.Image == "" || l.ShareMiB == 0 {
+		return l, nil
+	}
+	c, err := readContainer(d)
+	if err != nil {
+		return l, err
+	}
+	left := l.ShareMiB - min(uint64(max(0, c.Bytes)+1<<20-1)>>20, l.ShareMiB-1)
+	if l.DiskMiB == 0 || l.DiskMiB > left {
+		l.DiskMiB = left
+	}
+	return l, nil
 }
 
 // store opens the node's images for the leases of a folder.

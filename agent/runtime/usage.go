@@ -21,8 +21,8 @@ type Usage struct {
 	At time.Time
 	// CPU is the processors' time that the job has had.
 	CPU time.Duration
-	// Memory and Disk are bytes in use.
-	Memory, Disk uint64
+	// Memory and Disk are bytes in use, DiskLimit what the job's files may take; 0 is not limited.
+	Memory, Disk, DiskLimit uint64
 	// Volume are bytes in use of the job's volume, VolumeSize what its file system has for files; 0 without a volume.
 	Volume, VolumeSize uint64
 	// Sent and Received are bytes of a container's network.
@@ -49,7 +49,7 @@ func (p *Process) Usage(_ context.Context, leaseID string) (Usage, error) {
 	if _, err := readJSON(d.run(), &run); err != nil {
 		return Usage{}, err
 	}
-	u := Usage{At: time.Now()}
+	u := Usage{At: time.Now(), DiskLimit: st.Spec.Limits.DiskMiB << 20}
 	if u.CPU, u.Memory, err = run.consumption(leaseID); err != nil {
 		return u, err
 	}

@@ -186,6 +186,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	}
 	d := b.dealOf(ctx, v, mk, p, held)
 	d.r.models, d.r.noPrice, d.r.noTime, d.r.first, d.r.ports, d.r.health, d.fresh = r.models, r.noPrice, r.noTime, r.first, r.ports, r.health, true
+	d.r.cudaByImage, d.r.image = r.cudaByImage, r.image
 	return d, nil
 }
 

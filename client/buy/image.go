@@ -19,7 +19,6 @@ import (
 	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/jobspec"
-	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/records"
 )
@@ -35,10 +34,11 @@ func asking(ctx context.Context, more ...oci.Option) []oci.Option {
 	return append(more, oci.WithContext(ctx), oci.WithTransport(ociregistry.Patient{Next: oci.DefaultTransport, Most: registryWait}))
 }
 
-// resolved is an image by its digest, and the CUDA that it needs; 0 for none.
+// resolved is an image by its digest, what it needs of driver and GPUs, and about what it takes on the disk.
 type resolved struct {
 	reference string
-	cuda      market.CUDA
+	needs     jobspec.Needs
+	mib       uint64
 }
 
 // resolveImage returns the reference with the digest of what its registry has under it now, so that the order names
@@ -55,7 +55,7 @@ func resolveImage(ctx context.Context, job messages.JobSpec, a access) (resolved
 		}
 		return resolved{}, imageFailure(job.Image, a, ref, err)
 	}
-	cuda, err := checkImage(job, img)
+	out, err := checkImage(job, img)
 	if err != nil {
 		return fail(err)
 	}
@@ -63,7 +63,8 @@ func resolveImage(ctx context.Context, job messages.JobSpec, a access) (resolved
 	if err != nil {
 		return fail(err)
 	}
-	return resolved{ref.Context().Name() + "@" + digest.String(), cuda}, nil
+	out.reference = ref.Context().Name() + "@" + digest.String()
+	return out, nil
 }
 
 // findImage is what a registry has under a name now. It asks as a stranger does; only for an image that is not there for everyone, and
@@ -142,20 +143,20 @@ func imageOf(image string, ref name.Reference, found *oci.Descriptor, how []oci.
 	return oci.Image(ref.Context().Digest(chosen.Digest.String()), how...)
 }
 
-// checkImage refuses what no machine runs, before money is spent. It returns the CUDA that the image needs.
-func checkImage(job messages.JobSpec, img v1.Image) (market.CUDA, error) {
+// checkImage refuses what no machine runs, before money is spent. It returns what the image needs of a machine.
+func checkImage(job messages.JobSpec, img v1.Image) (resolved, error) {
 	m, err := img.Manifest()
 	if err != nil {
-		return 0, err
+		return resolved{}, err
 	}
 	if err := jobspec.CheckManifest(m); err != nil { // it says how large the configuration is
-		return 0, unrunnable(job.Image, err)
+		return resolved{}, unrunnable(job.Image, err)
 	}
 	c, err := img.ConfigFile()
 	if err != nil {
-		return 0, err
+		return resolved{}, err
 	}
-	return jobspec.ImageCUDA(c.Config.Env, job.Env), unrunnable(job.Image, jobspec.CheckImage(job, m, c, jobspec.AnyLevel))
+	return resolved{needs: jobspec.ImageNeeds(c.Config.Env, job.Env), mib: jobspec.ImageMiB(m)}, unrunnable(job.Image, jobspec.CheckImage(job, m, c, jobspec.AnyLevel))
 }
 
 // isClosed reports whether a registry refuses to show something. Many say that it is not there.

@@ -43,12 +43,13 @@ func TestAnImageSaysItsCUDA(t *testing.T) {
 	tagged, _ := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=tesla,driver>=535,driver<536"}}, imagetest.Layer(t))
 	got, err := resolveImage(t.Context(), running(tagged), access{})
 	require.NoError(t, err)
-	require.Equal(t, market.CUDA(1208), got.cuda)
+	require.Equal(t, market.CUDA(1208), got.needs.CUDA(0))
+	require.EqualValues(t, 1, got.mib, "and about what it takes on the disk")
 	job := running(tagged)
 	job.Env = map[string]string{"NVIDIA_DISABLE_REQUIRE": "1"}
 	got, err = resolveImage(t.Context(), job, access{})
 	require.NoError(t, err)
-	require.Zero(t, got.cuda)
+	require.Zero(t, got.needs.CUDA(0))
 }
 
 func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {

@@ -23,17 +23,30 @@ func (b *Buyer) chooseModels(ctx context.Context, t *terms, mk market.Market, v 
 	if err != nil {
 		return err
 	}
+	if models, err = service.ModelsThatRun(models, t.request.GPU, t.image.needs); err != nil {
+		return err
+	}
 	if len(models) > 1 {
 		if models, err = b.bestModels(ctx, t, mk, models); err != nil {
 			return err
 		}
 	}
 	t.models = models
+	t.askCUDA(models)
 	t.args.Requirement.Models = modelIDs(models)
 	if t.args.MaxPrice == 0 {
 		t.args.MaxPrice, t.noPrice = market.PricePerHour(models[0].ReferencePrice), true
 	}
 	return nil
+}
+
+// askCUDA has the order ask for what the image needs on some models, unless the request says it. A simulated GPU runs no CUDA.
+func (t *terms) askCUDA(models []market.Model) {
+	if t.request.CUDA != "" || t.request.AllowSimulated {
+		return
+	}
+	cuda := service.ImageCUDA(models, t.image.needs)
+	t.args.Requirement.MinCuda, t.cudaByImage = uint16(cuda), cuda > 0
 }
 
 func modelIDs(models []market.Model) [market.MaxOrderModels]uint16 {
@@ -119,6 +132,7 @@ func (b *Buyer) begun(name string, models []market.Model) (found []market.Model)
 // offersOf counts the machines of a model that could serve the order now, and returns the highest ask of the cheapest
 // that are enough; the largest number where they are not.
 func (t *terms) offersOf(mk market.Market, all *view.View, m market.Model, now int64) (ask uint64, fit int) {
+	t.askCUDA([]market.Model{m})
 	var asks []uint64
 	t.nodes(mk, solana.PublicKey{}, all, []market.Model{m}, now, func(n market.Node, err error) {
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -35,7 +36,7 @@ func (t *terms) shareAdvice(most share) string {
 	}
 	note(r.MinCpuCores > most.cores, "--cpus %d of %d", r.MinCpuCores, most.cores)
 	note(r.MinRamMib > most.ramMiB, "--memory %s of %s", size(r.MinRamMib), size(most.ramMiB))
-	note(r.MinDiskGib > most.diskGiB, "%d GiB of disk with the volume, of %d", r.MinDiskGib, most.diskGiB)
+	note(r.MinDiskGib > most.diskGiB, "%s of %d", t.disk(), most.diskGiB)
 	helps := moreGPUs
 	if cuda := market.CUDA(r.MinCuda); cuda > most.cuda {
 		if len(asked) == 0 {
@@ -57,6 +58,22 @@ func (t *terms) cudaOf() string {
 	return ""
 }
 
+// disk is what an order asks of the disk, and what of it is not the files of the job.
+func (t *terms) disk() string {
+	var with []string
+	if t.job.Volume != nil {
+		with = append(with, "the volume")
+	}
+	if t.image.mib > 0 {
+		with = append(with, "the image's "+about(t.image.mib))
+	}
+	text := fmt.Sprintf("%d GiB of disk", t.args.Requirement.MinDiskGib)
+	if len(with) == 0 {
+		return text
+	}
+	return text + " (with " + strings.Join(with, " and ") + ")"
+}
+
 // needs is what an order asks of a machine besides its GPUs, in words that follow the GPUs; empty for nothing.
 func (t *terms) needs() string {
 	r := &t.args.Requirement
@@ -68,7 +85,7 @@ func (t *terms) needs() string {
 		all = append(all, size(r.MinRamMib)+" of memory")
 	}
 	if r.MinDiskGib > 0 {
-		all = append(all, fmt.Sprintf("%d GiB of disk", r.MinDiskGib))
+		all = append(all, t.disk())
 	}
 	if r.MinCuda > 0 {
 		all = append(all, "CUDA "+market.CUDA(r.MinCuda).String()+t.cudaOf())
@@ -77,6 +94,14 @@ func (t *terms) needs() string {
 		return ""
 	}
 	return " with " + strings.Join(all, ", ")
+}
+
+// about is a number of MiB for people where it is an estimate.
+func about(mib uint64) string {
+	if mib < 1<<10 {
+		return fmt.Sprintf("%d MiB or so", mib)
+	}
+	return fmt.Sprintf("%d GiB or so", service.GiB(mib))
 }
 
 // size is a number of MiB as people say it.

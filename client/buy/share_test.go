@@ -7,6 +7,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // What a job names of its machine is what the order asks for. A volume comes on top of the files' disk.
@@ -49,10 +50,11 @@ func TestWhatMachinesLackIsNamed(t *testing.T) {
 	n.Spec.Gpus, n.Spec.CpuCores, n.Spec.RamMib, n.Spec.DiskGib, n.Spec.Cuda = 4, 32, 262_144, 1_000, 1204
 	var most share
 	most.widen(&n, 1)
-	o := terms{cudaByImage: true}
+	o := terms{cudaByImage: true, image: resolved{mib: 5_000}}
+	o.job.Volume = &messages.Volume{}
 	o.args.Requirement = market.Requirement{MinCpuCores: 9, MinRamMib: 65_536, MinDiskGib: 251, MinCuda: 1208}
-	require.Contains(t, o.shareAdvice(most), "--cpus 9 of 8, 251 GiB of disk with the volume, of 250, CUDA 12.8 (the image needs it) of 12.4; ask for less")
-	require.Equal(t, " with 9 cores, 64 GiB of memory, 251 GiB of disk, CUDA 12.8 (the image needs it)", o.needs())
+	require.Contains(t, o.shareAdvice(most), "--cpus 9 of 8, 251 GiB of disk (with the volume and the image's 5 GiB or so) of 250, CUDA 12.8 (the image needs it) of 12.4; ask for less")
+	require.Equal(t, " with 9 cores, 64 GiB of memory, 251 GiB of disk (with the volume and the image's 5 GiB or so), CUDA 12.8 (the image needs it)", o.needs())
 	o.args.Requirement = market.Requirement{MinCuda: 1208}
 	require.NotContains(t, o.shareAdvice(most), "more GPUs")
 	o.args.Requirement = market.Requirement{MinRamMib: 100_000}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/jobspec"
@@ -31,6 +32,8 @@ type terms struct {
 	noTime  bool           // the default time was taken
 	// cudaByImage: the version of CUDA is what the image needs.
 	cudaByImage bool
+	// image is what the job's image is, by its registry; zero for none, and for a purchase that is resumed.
+	image resolved
 	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
 	auction, reveal uint32
 	// first is the run of the same job that this one is compared with; nil for none.
@@ -64,6 +67,9 @@ func (b *Buyer) terms(ctx context.Context, mk market.Market, v *view.View, r Req
 	t.request, t.noTime = r.withDefaults(), r.Seconds == 0
 	if t.args.Requirement, err = r.requirement(); err != nil {
 		return t, err
+	}
+	if t.image.mib > 0 {
+		t.args.Requirement.MinDiskGib = uint32(service.GiB(jobspec.OrderDiskMiB(t.job, t.image.mib)))
 	}
 	first, err := r.rerunOrder(v)
 	if err != nil {
@@ -125,11 +131,9 @@ func (b *Buyer) jobAndBackup(ctx context.Context, t *terms, r *Request) error {
 		}
 		b.tell(ContainerFound{Container: *saved})
 	}
-	asked := r.CUDA
-	if t.job, err = b.job(ctx, r); err != nil {
+	if t.job, t.image, err = b.job(ctx, r); err != nil {
 		return err
 	}
-	t.cudaByImage = r.CUDA != asked
 	if saved != nil {
 		t.job.Env = saved.Env
 	}
@@ -139,45 +143,42 @@ func (b *Buyer) jobAndBackup(ctx context.Context, t *terms, r *Request) error {
 	return unrunnable("", jobspec.Check(t.job))
 }
 
-// job is what the machines run. What its image needs of them is filled in where the request does not say it.
-func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
+// job is what the machines run, and its image.
+func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, resolved, error) {
 	job := r.content()
 	job.Image = r.Image
 	if err := b.isolated(ctx, job); err != nil {
-		return job, err
+		return job, resolved{}, err
 	}
 	var err error
 	if job.Volume, err = r.volume(); err != nil {
-		return job, err
+		return job, resolved{}, err
 	}
 	if err := r.checkContainer(); err != nil {
-		return job, err
+		return job, resolved{}, err
 	}
 	if job.Image == "" {
-		return job, nil
+		return job, resolved{}, nil
 	}
 	if r.Network != networkNone {
 		job.Network = messages.NetworkInternet
 	}
 	image, err := resolveImage(ctx, job, b.registry(r))
 	if err != nil {
-		return job, err
+		return job, resolved{}, err
 	}
 	job.Image = image.reference
-	if r.CUDA == "" && !r.AllowSimulated { // a simulated GPU runs no CUDA
-		r.CUDA = image.cuda.String()
-	}
 	credential, err := registryCredential(ctx, job.Image, b.registry(r)) // before money moves
 	if err != nil {
-		return job, err
+		return job, resolved{}, err
 	}
 	if err := readable(credential); err != nil {
-		return job, err
+		return job, resolved{}, err
 	}
 	if r.Redundancy == 0 && r.Rerun == "" { // outputs that are compared are made without visitors
 		job.SSHKeys = r.SSHKeys
 	}
-	return job, nil
+	return job, image, nil
 }
 
 // content is what the request itself says of the job.

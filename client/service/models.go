@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -112,6 +113,34 @@ func ModelsFor(v *view.View, text, compute string) ([]market.Model, error) {
 		return nil, Usage(fmt.Sprintf("no model of %q has compute capability %s or more", text, least), "they have: "+strings.Join(less, ", "))
 	}
 	return out, nil
+}
+
+// ModelsThatRun are those of some models whose GPUs may run an image, by what it needs. A model that the table of classes does not have may:
+// its machines say so themselves. text is how the models were named. Error: Failure, with their compute capabilities.
+func ModelsThatRun(models []market.Model, text string, n jobspec.Needs) (out []market.Model, err error) {
+	var less, needs []string
+	for i := range models {
+		have := computeOf(&models[i])
+		unmet, may := n.RunsOn(have)
+		if may {
+			out = append(out, models[i])
+			continue
+		}
+		less, needs = append(less, models[i].ModelName()+" "+have.String()), unmet
+	}
+	if len(out) > 0 || len(models) == 0 {
+		return out, nil
+	}
+	return nil, Usage(fmt.Sprintf("no model of %q runs the image, which requires %.120q: arch is the compute capability", text, strings.Join(needs, " or ")),
+		fmt.Sprintf("they have: %s; name another model or image. If you know that it runs, add --env %s=true", strings.Join(less, ", "), jobspec.DisableRequire))
+}
+
+// ImageCUDA is the least CUDA with which machines of every one of some models run an image; 0 for none.
+func ImageCUDA(models []market.Model, n jobspec.Needs) (c market.CUDA) {
+	for i := range models {
+		c = max(c, n.CUDA(computeOf(&models[i])))
+	}
+	return c
 }
 
 // computeOf is the compute capability of a model's GPUs; 0 where the table of classes does not have it.

@@ -6,6 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -81,6 +82,34 @@ func TestModelsOfAComputeCapability(t *testing.T) {
 	require.ErrorContains(t, err, "no model")
 	_, err = ModelsFor(v, AnyModel, "ada")
 	require.ErrorContains(t, err, "write it such as 8.9")
+}
+
+// An image leaves out the models whose GPUs it does not run on, and asks for the CUDA that the others need.
+func TestModelsThatRunAnImage(t *testing.T) {
+	models := make([]market.Model, 4)
+	for i, name := range []string{"A100-SXM4-40GB", "H100-SXM5-80GB", "B200-SXM6-180GB", "a card that no table has"} {
+		models[i].Id, models[i].Name = uint16(i+1), market.Text32(name)
+	}
+	needs := func(requirement string) jobspec.Needs {
+		return jobspec.ImageNeeds([]string{"NVIDIA_REQUIRE_CUDA=" + requirement}, nil)
+	}
+	for requirement, want := range map[string]struct {
+		models int
+		cuda   market.CUDA
+	}{
+		"": {4, 0}, "cuda>=12.4": {4, 1204}, "cuda>=12.4,arch>=9.0 brand=tesla,arch>=9.0": {3, 1204},
+		"cuda>=11.8,arch<10.0 cuda>=12.8,arch>=10.0": {4, 1208},
+	} {
+		found, err := ModelsThatRun(models, AnyModel, needs(requirement))
+		require.NoError(t, err)
+		require.Len(t, found, want.models, requirement)
+		require.Equal(t, want.cuda, ImageCUDA(found, needs(requirement)), requirement)
+	}
+	require.Equal(t, market.CUDA(1108), ImageCUDA(models[:2], needs("cuda>=11.8,arch<10.0 cuda>=12.8,arch>=10.0")))
+	_, err := ModelsThatRun(models[:1], "A100", needs("cuda>=12.4,arch>=9.0"))
+	require.ErrorContains(t, err, `no model of "A100" runs the image, which requires "cuda>=12.4,arch>=9.0": arch is the compute capability`)
+	require.Contains(t, Classify(err).Advice, "they have: A100-SXM4-40GB 8.0")
+	require.Contains(t, Classify(err).Advice, "--env NVIDIA_DISABLE_REQUIRE=true")
 }
 
 // The better quote of two can be served; of two that can, the cheaper one; else the one that more nodes fit.

@@ -9,10 +9,10 @@ import (
 type Share struct {
 	CPUs   uint32 `json:"cpus,omitempty" doc:"Processor threads that the job gets, as memoryMiB" jsonschema:"processor threads that the job gets, as memoryMiB"`
 	Memory uint64 `json:"memoryMiB,omitempty" doc:"Memory that the job gets. Only machines whose share for these GPUs has it; that share by default" jsonschema:"memory that the job gets, MiB: only machines whose share for these GPUs has it; that share by default"`
-	Disk   uint64 `json:"diskMiB,omitempty" doc:"Disk for the files of the job, as memoryMiB; a volume comes on top" jsonschema:"disk for the files of the job, MiB, as memoryMiB; a volume comes on top"`
+	Disk   uint64 `json:"diskMiB,omitempty" doc:"Disk for the files of the job, as memoryMiB; a volume and the image come on top" jsonschema:"disk for the files of the job, MiB, as memoryMiB; a volume and the image come on top"`
 	CUDA   string `json:"cuda,omitempty" maxLength:"16" example:"12.8" doc:"CUDA that the machine's driver has at least; what the image's NVIDIA_REQUIRE_CUDA says by default" jsonschema:"CUDA that the machine's driver has at least, such as 12.8; what the image says by default"`
 	// Compute: an order names only models with at least this compute capability.
-	Compute string `json:"computeCapability,omitempty" maxLength:"16" example:"8.9" doc:"Compute capability of the GPUs, at least; for gpu any or a family" jsonschema:"compute capability of the GPUs, at least, such as 8.9; for gpu any or a family"`
+	Compute string `json:"computeCapability,omitempty" maxLength:"16" example:"8.9" doc:"Compute capability of the GPUs, at least; for gpu any or a family. Models that the image does not run on are left out anyway" jsonschema:"compute capability of the GPUs, at least, such as 8.9; for gpu any or a family; models that the image does not run on are left out anyway"`
 }
 
 // GiB is a number of MiB in whole GiB, rounded up.

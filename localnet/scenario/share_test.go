@@ -23,13 +23,13 @@ func TestAnOrderGetsTheShareThatItAsksFor(t *testing.T) {
 		return append(args, "--", "/bin/busybox", "sleep", "600")
 	}
 	for says, flags := range map[string][]string{
-		"--cpus 5000 of":            {"--cpus", "5000"},
-		"--memory 102400 GiB of":    {"--memory", "100t"},
-		"102400 GiB of disk":        {"--disk", "100t"},
-		"CUDA 13.0 of 12.4":         {"--cuda", "13.0"},
-		"write it as 512g or 512m":  {"--memory", "512"},
-		"\"new\"; write it such as": {"--cuda", "new"},
-		", CUDA 13.0 of 12.4; ask":  {"--cpus", "5000", "--cuda", "13.0"},
+		"--cpus 5000 of":                       {"--cpus", "5000"},
+		"--memory 102400 GiB of":               {"--memory", "100t"},
+		"102401 GiB of disk (with the image's": {"--disk", "100t"},
+		"CUDA 13.0 of 12.4":                    {"--cuda", "13.0"},
+		"write it as 512g or 512m":             {"--memory", "512"},
+		"\"new\"; write it such as":            {"--cuda", "new"},
+		", CUDA 13.0 of 12.4; ask":             {"--cpus", "5000", "--cuda", "13.0"},
 	} {
 		r, err := n.Gantry(t.Context(), customer, deploy(flags...)...)
 		require.NoError(t, err)

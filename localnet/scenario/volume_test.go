@@ -78,7 +78,7 @@ func TestAVolumeIsRented(t *testing.T) {
 	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--network", "none", "--image", image}
-	for volume, want := range map[string]string{"data:1GB": "its size", "data:16TiB": "of disk with the volume", "data:1GiB:/proc": "makes /proc itself"} {
+	for volume, want := range map[string]string{"data:1GB": "its size", "data:16TiB": "of disk (with the volume", "data:1GiB:/proc": "makes /proc itself"} {
 		refused, err := n.Gantry(t.Context(), customer, append(rent, "--volume", volume, "--", "exit")...)
 		require.NoError(t, err)
 		require.NotZero(t, refused.Code)

@@ -54,6 +54,7 @@ const (
 	RuleLayers     Rule = "number of layers"
 	RuleLayer      Rule = "layer"
 	RuleConfigSize Rule = "size of the image's configuration"
+	RuleImageSize  Rule = "size of the image"
 	RuleNoCommand  Rule = "command of the image"
 	RuleUser       Rule = "user"
 	RuleShare      Rule = "share of the machine"
@@ -63,7 +64,7 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		RuleLimits, RuleText, RuleCommand, RuleName, RuleReserved, RuleSize, RuleReference, RuleNetwork, RuleVolume, RuleKeys, RuleLimit, RuleContainer,
-		RulePlatform, RuleLayers, RuleLayer, RuleConfigSize, RuleNoCommand, RuleUser, RuleShare,
+		RulePlatform, RuleLayers, RuleLayer, RuleConfigSize, RuleImageSize, RuleNoCommand, RuleUser, RuleShare,
 	}
 }
 

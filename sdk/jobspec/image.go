@@ -14,6 +14,8 @@ import (
 const (
 	// MaxConfigBytes is the largest configuration of an image.
 	MaxConfigBytes = 4 << 20
+	// MaxImageBytes is the most that the files of an image may have.
+	MaxImageBytes = 64 << 30
 	// MinFilesMiB is what a volume leaves at least of its lease's share of the disk, for the container's other files.
 	MinFilesMiB = 64
 	// AnyLevel is the level of a processor that is not known yet, see [CheckImage].
@@ -31,6 +33,7 @@ func CheckManifest(m *v1.Manifest) error {
 		return wrong(RuleLayers, Image, "make it of fewer: join RUN lines, or end its Dockerfile with FROM scratch and COPY --from=… / /",
 			"the image has %d layers, machines take 1 to %d", n, ociregistry.MaxLayers)
 	}
+	packed := int64(0)
 	for _, layer := range m.Layers {
 		switch {
 		case layer.Digest.Algorithm != "sha256":
@@ -42,7 +45,11 @@ func CheckManifest(m *v1.Manifest) error {
 				"the image's layer %s is not in the image's own registry", layer.Digest)
 		case strings.HasSuffix(string(layer.MediaType), "+encrypted"):
 			return wrong(RuleLayer, Image, "push it without encryption; --registry-credentials is for private images", "the image's layer %s is encrypted", layer.Digest)
+		case layer.Size > MaxImageBytes-packed:
+			return wrong(RuleImageSize, Image, "build it without data and models, and fetch these when the job starts",
+				"the image's layers have more than the %d GiB that machines take", MaxImageBytes>>30)
 		}
+		packed += layer.Size
 	}
 	return nil
 }

@@ -1,6 +1,11 @@
 package jobspec
 
-import "github.com/gantry-market/gantry/sdk/messages"
+import (
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/gantry-market/gantry/sdk/messages"
+)
 
 // Share is what comes with a lease's GPUs, or what a machine has for all its leases: each gets the part that its GPUs are of
 // all. 0 is not known, and not limited.
@@ -43,4 +48,37 @@ func CheckShare(job messages.JobSpec, s Share) error {
 	default:
 		return wrong(RuleShare, Disk, "ask for less, or "+MoreGPUs, "%d MiB of disk are more than the lease's %d", disk, s.DiskMiB)
 	}
+}
+
+// Layers of images are about two and a half times as large on a disk as in a registry, which says only the latter: twice for libraries of
+// CUDA, nearly three times for packages of Python.
+const unpackedBy, unpackedOf = 5, 2
+
+// ImageMiB is about what an image takes of its lease's disk when it is unpacked, MiB: known before the order.
+func ImageMiB(m *v1.Manifest) uint64 {
+	sum := uint64(0)
+	for _, layer := range m.Layers {
+		bytes := uint64(min(max(0, layer.Size), MaxImageBytes))
+		if layer.MediaType != types.OCIUncompressedLayer && layer.MediaType != types.DockerUncompressedLayer {
+			bytes = bytes * unpackedBy / unpackedOf
+		}
+		sum += bytes
+	}
+	return min(sum+1<<20-1, MaxImageBytes) >> 20
+}
+
+// OrderDiskMiB is what an order asks of a machine's disk for a job: its volume, the container's files and the image. 0 asks for nothing.
+func OrderDiskMiB(job messages.JobSpec, imageMiB uint64) uint64 {
+	if imageMiB == 0 {
+		return DiskMiB(job)
+	}
+	return max(DiskMiB(job), MinFilesMiB) + imageMiB
+}
+
+// ImageRoomMiB is what a lease's share of the disk has for the job's image; 0 for no limit. A share without any has one MiB.
+func ImageRoomMiB(job messages.JobSpec, s Share) uint64 {
+	if s.DiskMiB == 0 {
+		return 0
+	}
+	return s.DiskMiB - min(max(DiskMiB(job), MinFilesMiB), s.DiskMiB-1)
 }

@@ -45,7 +45,7 @@ func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "inventory", Usage: "where GPUs come from: `nvml`, or simulated:A100:N, simulated:H100:N on local networks", EnvVars: []string{"GANTRY_INVENTORY"}},
 		&cli.StringFlag{Name: "runsc", Usage: "gVisor's runtime, which runs jobs with an image: `FILE` (default: in the folder of this program, or in PATH)", EnvVars: []string{"GANTRY_RUNSC"}},
-		&cli.Uint64Flag{Name: "image-cache", Usage: "the most that images may take on the disk, `GIB` (default: a quarter of the data folder's file system)", EnvVars: []string{"GANTRY_IMAGE_CACHE"}},
+		&cli.Uint64Flag{Name: "image-cache", Usage: "the most that images which no lease uses may take on the disk, `GIB` (default: a quarter of the data folder's file system)", EnvVars: []string{"GANTRY_IMAGE_CACHE"}},
 		&cli.BoolFlag{Name: "local-registries", Usage: "fetch images also from addresses of this machine and of private networks; customers choose the address", EnvVars: []string{"GANTRY_LOCAL_REGISTRIES"}},
 		&cli.StringFlag{Name: "region", Usage: "`REGION` such as us-west-2, at most 16 characters", EnvVars: []string{"GANTRY_REGION"}},
 		&cli.StringFlag{Name: "site", Usage: "`NAME` that machines share when they stand together", EnvVars: []string{"GANTRY_SITE"}},

@@ -3,6 +3,8 @@
 package badjobs
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/ociregistry"
@@ -153,6 +156,9 @@ func Images() []Image {
 		{"large configuration", jobspec.RuleConfigSize, func(t testing.TB) v1.Image {
 			return imagetest.Image(t, "amd64", v1.Config{Entrypoint: []string{strings.Repeat("x", jobspec.MaxConfigBytes)}}, imagetest.Layer(t))
 		}, "configuration has 4"},
+		{"large layer", jobspec.RuleImageSize, func(t testing.TB) v1.Image {
+			return newLarge(t, imagetest.Image(t, "amd64", program, imagetest.Layer(t)))
+		}, "layers have more than the 64 GiB"},
 		{"no command", jobspec.RuleNoCommand, with(v1.Config{}), "the image names no command"},
 		{"empty command", jobspec.RuleNoCommand, with(v1.Config{Cmd: []string{""}}), "the image names no command"},
 		{"zero byte in the command", jobspec.RuleNoCommand, with(v1.Config{Cmd: []string{"a", "b\x00"}}), "has a zero byte"},
@@ -162,4 +168,29 @@ func Images() []Image {
 		{"user with a line break", jobspec.RuleUser, user("0:0\nroot"), "cannot be"},
 		{"group out of range", jobspec.RuleUser, user("1000:9999999999"), "cannot be"},
 	}
+}
+
+// large is an image whose manifest says that its layer is as large as no machine takes.
+type large struct {
+	v1.Image
+	raw []byte
+}
+
+func newLarge(t testing.TB, img v1.Image) v1.Image {
+	t.Helper()
+	m, err := img.Manifest()
+	require.NoError(t, err)
+	m = m.DeepCopy()
+	m.Layers[0].Size = jobspec.MaxImageBytes + 1
+	raw, err := json.Marshal(m)
+	require.NoError(t, err)
+	return large{img, raw}
+}
+
+func (l large) RawManifest() ([]byte, error)    { return l.raw, nil }
+func (l large) Manifest() (*v1.Manifest, error) { return v1.ParseManifest(bytes.NewReader(l.raw)) }
+func (l large) Size() (int64, error)            { return int64(len(l.raw)), nil }
+func (l large) Digest() (v1.Hash, error) {
+	digest, _, err := v1.SHA256(bytes.NewReader(l.raw))
+	return digest, err
 }

@@ -115,3 +115,21 @@ func TestTheLastWordHasAPlace(t *testing.T) {
 		require.Equal(t, want, got, in)
 	}
 }
+
+// Command lines of several applications run at the same time; help and the version are asked for wherever flags stand.
+func TestHelpIsEachApplicationsOwn(t *testing.T) {
+	for range 8 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for line, want := range map[string]string{"stop --help": "--force", "market show -h": "--help", "--version": "app version 1.2", "-v stop": "app version 1.2"} {
+				var out strings.Builder
+				a := app()
+				a.Name, a.Version, a.Writer = "app", "1.2", &out
+				OwnHelp(a)
+				err := a.Run(append([]string{"app"}, Arrange(a, strings.Fields(line))...))
+				require.True(t, err == nil || errors.Is(err, ErrVersion), "%q: %v", line, err)
+				require.Contains(t, out.String(), want, line)
+			}
+		})
+	}
+}

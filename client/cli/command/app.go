@@ -88,10 +88,6 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 		Flags:                  globalFlags(),
 		UseShortOptionHandling: false,
 		HideHelpCommand:        true,
-		// The library keeps its flags for help and the version in one place for the process. These commands have their own, so
-		// that several command lines can run at the same time.
-		HideHelp:    true,
-		HideVersion: true,
 		// A value with a comma is one value: flags that take several are repeated.
 		DisableSliceFlagSeparator: true,
 		Writer:                    s.Out,
@@ -113,29 +109,14 @@ func NewApp(s Streams, commands []*cli.Command) *cli.App {
 		},
 		Commands: commands,
 	}
-	app.Flags = append(app.Flags, helpFlag(), &cli.BoolFlag{
-		Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true,
-		Action: func(c *cli.Context, _ bool) error {
-			cli.ShowVersion(c)
-			return errVersion
-		},
-	})
+	arguments.OwnHelp(app)
 	onUsage(app.Commands)
 	return app
 }
 
-// errVersion ends a command line that asks for the version.
-var errVersion = errors.New("the version is printed")
-
-func helpFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help", DisableDefaultText: true}
-}
-
-// onUsage gives every command a flag for help, and the same answer to a wrong flag and to a missing subcommand.
+// onUsage gives every command the same answer to a wrong flag and to a missing subcommand.
 func onUsage(commands []*cli.Command) {
 	for _, c := range commands {
-		c.HideHelp = true
-		c.Flags = append(c.Flags, helpFlag())
 		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
 			return wrongFlags(err, ctx.Command.HelpName, ctx.Command.Flags)
 		}
@@ -166,7 +147,7 @@ func Run(ctx context.Context, s Streams, args []string, assemble func(Streams) [
 	}
 	args = arguments.AsHelp(args)
 	err := app.RunContext(ctx, append([]string{app.Name}, arguments.Arrange(app, args)...))
-	if err == nil || errors.Is(err, errVersion) {
+	if err == nil || errors.Is(err, arguments.ErrVersion) {
 		return service.CodeDone
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil {

@@ -25,7 +25,7 @@ generate() {
 
 check() {
   step "types of the clients"
-  in_dir clients/python "$venv/bin/mypy" --cache-dir "$cache/mypy" gantry
+  in_dir clients/python "$venv/bin/mypy" --cache-dir "$root/build/mypy" gantry
   npm run --silent build --prefix clients/typescript
 }
 

@@ -39,6 +39,7 @@ var masked = []struct {
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?`), "2026-01-02 15:04:05", 0},
 	{regexp.MustCompile(`\b(\d+ [A-Z][a-z][a-z] )?\d\d:\d\d\b`), "15:04", 0},
 	{regexp.MustCompile(`\b127\.0\.0\.1(:|/tcp/)\d+`), "127.0.0.1${1}4001", 0},
+	{regexp.MustCompile(`\bin (\d+h)?(\d+m)?\d+s\b`), "in 5s", 0}, // what is left of a time
 	{regexp.MustCompile(`\b\d+s\b`), "5s", 0},
 	{regexp.MustCompile(`\b\d+ ms\b`), "15 ms", 0},
 	{regexp.MustCompile(`\b\d+ s paid = [0-9.]+`), "5 s paid = 0.005000", 0},
